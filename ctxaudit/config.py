@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from ctxaudit import plugins
 from ctxaudit.errors import UserError
@@ -81,6 +81,11 @@ Model = Annotated[
 ]
 
 
+def model(raw: Any) -> GgufModel | PackageModel | FolderModel | HubModel | EndpointModel:
+    """An entry of `models:` from its plain mapping, as a rule's params hold it."""
+    return TypeAdapter(Model).validate_python(raw)
+
+
 class Chunking(Section):
     """Documents → passages of a fixed number of tokens."""
 
@@ -148,9 +153,9 @@ class FineTuning(Section):
     )
     min_gain: float = Field(
         0.05,
-        ge=0,
+        ge=-1,
         le=1,
-        description="Stop if no-context accuracy does not rise by at least this share.",
+        description="Stop if no-context accuracy rises by less than this; -1 never stops.",
     )
 
 
@@ -284,13 +289,37 @@ class Conflict(Section):
         return self
 
 
+class CorpusSize(Section):
+    """What a corpus holds, stated."""
+
+    num_documents: int = Field(ge=1)
+    num_characters: int = Field(ge=1)
+
+
 class Planning(Section):
-    """What the `plan` target reckons with."""
+    """What the `plan` target reckons with; nothing else reads it."""
 
     tokens_per_second: dict[Name, float] = Field(
         default_factory=dict, description="Forward speed per model; absent: hours are not shown."
     )
-    generated_per_second: dict[Name, float] = Field(default_factory=dict)
+    generated_per_second: dict[Name, float] = Field(
+        default_factory=dict, description="New tokens per second and model, batch included."
+    )
+    corpora: dict[Literal["retain", "forget"], CorpusSize] = Field(
+        default_factory=dict, description="Used while the corpus file is absent."
+    )
+    num_examples: dict[Name, int] = Field(
+        default_factory=dict,
+        description="Examples per dataset or conflict type; used while its file is absent.",
+    )
+    query_tokens: int = Field(60, ge=1, description="Mean question; used while files are absent.")
+    choice_tokens: int = Field(12, ge=1, description="Mean answer option; likewise.")
+    num_pieces: int = Field(4, ge=1, description="Evidence pieces per instance; likewise.")
+    piece_tokens: int = Field(150, ge=1, description="Mean evidence piece; likewise.")
+    response_tokens: int | None = Field(
+        None, ge=1, description="Mean response of the conflict study; null: max_new_tokens."
+    )
+    characters_per_token: float = Field(4.0, gt=0, description="Turns text into tokens.")
 
 
 class Config(Section):
