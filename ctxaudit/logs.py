@@ -37,6 +37,12 @@ def log_to(path: str) -> None:
     sys.excepthook = _report
 
 
+def announce(text: str) -> None:
+    """Say something that the person at the terminal should read, and log it."""
+    logger.info("%s", text)
+    sys.stderr.write(f"{text}\n")
+
+
 def progress(items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]:
     """Yield the items with a bar on a terminal and a sparse line in the log."""
     last = time.monotonic()

@@ -1,0 +1,224 @@
+"""The set function v, the methods that read it, and the metrics that judge them."""
+
+
+def methods_that_plan():
+    """Settings that decide which masks are scored; none while all subsets are scored anyway."""
+    reranking = CONFIG.overlap.reranking
+    exact = reranking.num_iw + reranking.num_icl <= CONFIG.overlap.ablation.exact_limit
+    return {} if exact else CONFIG.overlap.methods
+
+
+def evidence(wildcards):
+    """The table that a method reads."""
+    kind = plugins.load("attribution", wildcards.method).EVIDENCE
+    return f"results/overlap/{kind}/{wildcards.dataset}/{wildcards.model}/{wildcards.variant}.parquet"
+
+
+def method_settings(wildcards):
+    """Settings of the method that a wildcard names."""
+    return CONFIG.overlap.methods[wildcards.method]
+
+
+def method_code(wildcards):
+    """Code digest with the method's own module."""
+    return code("attribute_context", f"ctxaudit.attribution.{wildcards.method}")
+
+
+def metric_settings(wildcards):
+    """Settings of the metric that a wildcard names."""
+    return CONFIG.overlap.metrics[wildcards.metric]
+
+
+def metric_code(wildcards):
+    """Code digest with the metric's own module."""
+    return code("evaluate_attribution", f"ctxaudit.metrics.{wildcards.metric}")
+
+
+def mask_seed(wildcards):
+    """Seed of the masks of a dataset; the same for all models, so that they share them."""
+    return seed_of("masks", wildcards.dataset)
+
+
+def metric_seed(wildcards):
+    """Seed of a metric's tie draws."""
+    return seed_of("evaluate_attribution", wildcards.metric)
+
+
+rule score_answers:
+    """Score every option of every question under each mask."""
+    input:
+        examples="results/overlap/examples/{dataset}.jsonl",
+        prompt=CONFIG.overlap.answering.prompt,
+        model=target_manifest,
+        adapter=target_adapter,
+        checked=ancient("results/overlap/recall/{dataset}/{model}.parquet"),
+    output:
+        answers="results/overlap/answers/{dataset}/{model}/{variant}.parquet",
+    log:
+        "logs/overlap/answers/{dataset}/{model}/{variant}.log",
+    benchmark:
+        "benchmarks/overlap/answers/{dataset}/{model}/{variant}.tsv"
+    conda:
+        "../envs/torch.yaml"
+    threads: 4
+    params:
+        dtype=target_dtype,
+        scoring=CONFIG.overlap.answering.scoring,
+        ablation=plain(CONFIG.overlap.ablation),
+        methods=methods_that_plan(),
+        seed=mask_seed,
+        code=code("score_answers"),
+    script:
+        "../workflow/scripts/score_answers.py"
+
+
+rule choose_responses:
+    """Take the best option under the full context as the model's own response."""
+    input:
+        examples="results/overlap/examples/{dataset}.jsonl",
+        answers="results/overlap/answers/{dataset}/{model}/{variant}.parquet",
+    output:
+        responses="results/overlap/responses/{dataset}/{model}/{variant}.jsonl",
+    log:
+        "logs/overlap/responses/{dataset}/{model}/{variant}.log",
+    benchmark:
+        "benchmarks/overlap/responses/{dataset}/{model}/{variant}.tsv"
+    conda:
+        "../envs/core.yaml"
+    params:
+        code=code("choose_responses"),
+    script:
+        "../workflow/scripts/choose_responses.py"
+
+
+rule score_ablations:
+    """Assemble v(S) of every response; the model is asked only for what the store lacks."""
+    input:
+        examples="results/overlap/examples/{dataset}.jsonl",
+        responses="results/overlap/responses/{dataset}/{model}/{variant}.jsonl",
+        prompt=CONFIG.overlap.answering.prompt,
+        model=target_manifest,
+        adapter=target_adapter,
+    output:
+        ablations="results/overlap/ablations/{dataset}/{model}/{variant}.parquet",
+    log:
+        "logs/overlap/ablations/{dataset}/{model}/{variant}.log",
+    benchmark:
+        "benchmarks/overlap/ablations/{dataset}/{model}/{variant}.tsv"
+    conda:
+        "../envs/torch.yaml"
+    threads: 4
+    params:
+        dtype=target_dtype,
+        scoring=CONFIG.overlap.answering.scoring,
+        ablation=plain(CONFIG.overlap.ablation),
+        methods=methods_that_plan(),
+        seed=mask_seed,
+        code=code("score_ablations"),
+    script:
+        "../workflow/scripts/score_ablations.py"
+
+
+rule measure_token_distances:
+    """Measure final-layer distances between response and context tokens."""
+    input:
+        examples="results/overlap/examples/{dataset}.jsonl",
+        responses="results/overlap/responses/{dataset}/{model}/{variant}.jsonl",
+        prompt=CONFIG.overlap.answering.prompt,
+        model=target_manifest,
+        adapter=target_adapter,
+    output:
+        distances="results/overlap/token_distances/{dataset}/{model}/{variant}.parquet",
+    log:
+        "logs/overlap/token_distances/{dataset}/{model}/{variant}.log",
+    benchmark:
+        "benchmarks/overlap/token_distances/{dataset}/{model}/{variant}.tsv"
+    conda:
+        "../envs/torch.yaml"
+    threads: 4
+    params:
+        dtype=target_dtype,
+        batch_tokens=CONFIG.overlap.ablation.batch_tokens,
+        code=code("measure_token_distances"),
+    script:
+        "../workflow/scripts/measure_token_distances.py"
+
+
+rule attribute_context:
+    """Score every source of every example with one method, from its table alone."""
+    input:
+        evidence=evidence,
+        answers="results/overlap/answers/{dataset}/{model}/{variant}.parquet",
+        responses="results/overlap/responses/{dataset}/{model}/{variant}.jsonl",
+        examples="results/overlap/examples/{dataset}.jsonl",
+    output:
+        attributions="results/overlap/attributions/{dataset}/{model}/{variant}/{method}.parquet",
+    log:
+        "logs/overlap/attributions/{dataset}/{model}/{variant}/{method}.log",
+    benchmark:
+        "benchmarks/overlap/attributions/{dataset}/{model}/{variant}/{method}.tsv"
+    conda:
+        "../envs/core.yaml"
+    params:
+        settings=method_settings,
+        seed=mask_seed,
+        code=method_code,
+    script:
+        "../workflow/scripts/attribute_context.py"
+
+
+rule collect_scores:
+    """Put the scores of all methods into one long table, one row per source."""
+    input:
+        examples="results/overlap/examples/{dataset}.jsonl",
+        attributions=expand(
+            "results/overlap/attributions/{{dataset}}/{{model}}/{variant}/{method}.parquet",
+            variant=VARIANTS,
+            method=METHODS,
+        ),
+    output:
+        scores="results/overlap/scores/{dataset}/{model}.parquet",
+    log:
+        "logs/overlap/scores/{dataset}/{model}.log",
+    benchmark:
+        "benchmarks/overlap/scores/{dataset}/{model}.tsv"
+    conda:
+        "../envs/core.yaml"
+    params:
+        runs=[(variant, method) for variant in VARIANTS for method in METHODS],
+        code=code("collect_scores"),
+    script:
+        "../workflow/scripts/collect_scores.py"
+
+
+rule evaluate_attribution:
+    """Judge all methods on one dataset and target model with one metric."""
+    input:
+        examples="results/overlap/examples/{dataset}.jsonl",
+        ablations=expand(
+            "results/overlap/ablations/{{dataset}}/{{model}}/{variant}.parquet", variant=VARIANTS
+        ),
+        answers=expand(
+            "results/overlap/answers/{{dataset}}/{{model}}/{variant}.parquet", variant=VARIANTS
+        ),
+        attributions=expand(
+            "results/overlap/attributions/{{dataset}}/{{model}}/{variant}/{method}.parquet",
+            variant=VARIANTS,
+            method=METHODS,
+        ),
+    output:
+        metrics="results/overlap/metrics/{dataset}/{model}/{metric}.parquet",
+    log:
+        "logs/overlap/metrics/{dataset}/{model}/{metric}.log",
+    benchmark:
+        "benchmarks/overlap/metrics/{dataset}/{model}/{metric}.tsv"
+    conda:
+        "../envs/core.yaml"
+    params:
+        settings=metric_settings,
+        variants=VARIANTS,
+        runs=[(variant, method) for variant in VARIANTS for method in METHODS],
+        seed=metric_seed,
+        code=metric_code,
+    script:
+        "../workflow/scripts/evaluate_attribution.py"

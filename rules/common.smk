@@ -1,0 +1,80 @@
+"""The validated configuration and what every stage needs of it."""
+
+import hashlib
+import sys
+from pathlib import Path
+
+from ctxaudit import config as configuration
+from ctxaudit import plugins
+from ctxaudit.errors import UserError
+from ctxaudit.provenance.code import code_digest
+
+ROOT = Path(workflow.basedir)
+
+try:
+    CONFIG = configuration.validate(config, source=" + ".join(map(str, workflow.configfiles)))
+except UserError as error:
+    print(f"The configuration is not valid:\n{error}", file=sys.stderr)
+    sys.exit(1)
+
+METHODS = sorted(CONFIG.overlap.methods)
+METRICS = sorted(CONFIG.overlap.metrics)
+DATASETS = sorted(CONFIG.overlap.datasets)
+CONFLICTS = sorted(CONFIG.conflict.instances)
+SCHEDULES = sorted(CONFIG.conflict.steering.schedules)
+VARIANTS = ["base", "tuned"]
+
+
+wildcard_constraints:
+    model="|".join(CONFIG.models),
+    dataset="|".join(DATASETS),
+    corpus="retain|forget",
+    variant="base|tuned",
+    method="|".join(METHODS),
+    metric="|".join(METRICS),
+    conflict="|".join(CONFLICTS),
+    schedule="|".join(SCHEDULES),
+    steering="|".join(["none", *SCHEDULES]),
+
+
+def code(script, *modules):
+    """Digest of a rule's script, the modules it loads by name and all that they import."""
+    return code_digest(ROOT / f"workflow/scripts/{script}.py", root=ROOT, plugins=modules)
+
+
+def plain(section):
+    """A section of the configuration as one named value, so that swapped values are seen."""
+    return section.model_dump(mode="json")
+
+
+def seed_of(*parts):
+    """A seed of one stage, derived from the run's seed and the names of what it works on."""
+    text = "/".join([str(CONFIG.seed), *parts])
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) >> 1
+
+
+def manifest(model):
+    """Manifest of a model folder, or nothing for a model behind an endpoint."""
+    local = CONFIG.models[model].kind != "endpoint"
+    return [f"results/models/{model}/manifest.json"] if local else []
+
+
+def dtype(model):
+    """Precision of a local model."""
+    return getattr(CONFIG.models[model], "dtype", "float32")
+
+
+def target_manifest(wildcards):
+    """Manifest of the model that a wildcard names."""
+    return manifest(wildcards.model)
+
+
+def target_dtype(wildcards):
+    """Precision of the model that a wildcard names."""
+    return dtype(wildcards.model)
+
+
+def target_adapter(wildcards):
+    """Manifest of the LoRA adapter, for the tuned variant only."""
+    adapter = f"results/overlap/adapters/{wildcards.model}/manifest.json"
+    return [adapter] if wildcards.variant == "tuned" else []

@@ -1,0 +1,133 @@
+"""Instances of the six conflict types → responses → accuracy and Shapley Balance."""
+
+PROMPTS = plain(CONFIG.conflict.prompts)
+SUMMARIZED = [
+    conflict
+    for conflict in CONFLICTS
+    if plugins.load("conflict", conflict).TASK == "summarization"
+]
+
+
+def instance_folder(wildcards):
+    """Folder with the raw instances of a conflict type."""
+    return CONFIG.conflict.instances[wildcards.conflict]
+
+
+def instance_files(wildcards):
+    """The raw instances of a conflict type, one JSON file each."""
+    return sorted(map(str, Path(instance_folder(wildcards)).glob("*.json")))
+
+
+def instance_code(wildcards):
+    """Code digest with the conflict type's own module."""
+    return code("build_conflicts", f"ctxaudit.conflict.{wildcards.conflict}")
+
+
+rule build_conflicts:
+    """Read the instances of a conflict type, build their consistent twins, split them."""
+    input:
+        instances=instance_files,
+    output:
+        examples="results/conflict/examples/{conflict}.jsonl",
+    log:
+        "logs/conflict/examples/{conflict}.log",
+    benchmark:
+        "benchmarks/conflict/examples/{conflict}.tsv"
+    conda:
+        "../envs/core.yaml"
+    # Cheap checks of the raw input go first: a fault must show before costly work starts.
+    priority: 100
+    params:
+        folder=instance_folder,
+        calibration_share=CONFIG.conflict.calibration_share,
+        seed=seed_of("build_conflicts"),
+        code=instance_code,
+    script:
+        "../workflow/scripts/build_conflicts.py"
+
+
+rule generate_responses:
+    """Answer the test instances of all conflict types."""
+    input:
+        examples=expand("results/conflict/examples/{conflict}.jsonl", conflict=CONFLICTS),
+        prompts=PROMPTS.values(),
+        model=target_manifest,
+    output:
+        responses="results/conflict/responses/{model}/none.jsonl",
+    log:
+        "logs/conflict/responses/{model}/none.log",
+    benchmark:
+        "benchmarks/conflict/responses/{model}/none.tsv"
+    conda:
+        "../envs/torch.yaml"
+    threads: 4
+    params:
+        dtype=target_dtype,
+        prompts=PROMPTS,
+        settings=plain(CONFIG.conflict.generation),
+        seed=seed_of("test_subset"),
+        code=code("generate_responses"),
+    script:
+        "../workflow/scripts/generate_responses.py"
+
+
+rule evaluate_accuracy:
+    """Compare the answers to reasoning conflicts with the gold labels."""
+    input:
+        examples=expand("results/conflict/examples/{conflict}.jsonl", conflict=CONFLICTS),
+        responses="results/conflict/responses/{model}/{steering}.jsonl",
+    output:
+        accuracy="results/conflict/accuracy/{model}/{steering}.parquet",
+    log:
+        "logs/conflict/accuracy/{model}/{steering}.log",
+    benchmark:
+        "benchmarks/conflict/accuracy/{model}/{steering}.tsv"
+    conda:
+        "../envs/core.yaml"
+    params:
+        code=code("evaluate_accuracy"),
+    script:
+        "../workflow/scripts/evaluate_accuracy.py"
+
+
+rule score_evidence:
+    """Score each response to a summarization conflict under every subset of its evidence."""
+    input:
+        examples=expand("results/conflict/examples/{conflict}.jsonl", conflict=SUMMARIZED),
+        responses="results/conflict/responses/{model}/{steering}.jsonl",
+        prompt=CONFIG.conflict.balance.prompt,
+        scorer=manifest(CONFIG.conflict.balance.scorer),
+    output:
+        ablations="results/conflict/ablations/{model}/{steering}.parquet",
+    log:
+        "logs/conflict/ablations/{model}/{steering}.log",
+    benchmark:
+        "benchmarks/conflict/ablations/{model}/{steering}.tsv"
+    conda:
+        "../envs/torch.yaml"
+    threads: 4
+    params:
+        settings=plain(CONFIG.conflict.balance),
+        batch_tokens=CONFIG.overlap.ablation.batch_tokens,
+        code=code("score_evidence"),
+    script:
+        "../workflow/scripts/score_evidence.py"
+
+
+rule measure_balance:
+    """Compute Shapley values of the evidence and how unequally they are spread."""
+    input:
+        examples=expand("results/conflict/examples/{conflict}.jsonl", conflict=SUMMARIZED),
+        ablations="results/conflict/ablations/{model}/{steering}.parquet",
+    output:
+        balance="results/conflict/balance/{model}/{steering}.parquet",
+    log:
+        "logs/conflict/balance/{model}/{steering}.log",
+    benchmark:
+        "benchmarks/conflict/balance/{model}/{steering}.tsv"
+    conda:
+        "../envs/core.yaml"
+    params:
+        code=code("measure_balance"),
+    script:
+        "../workflow/scripts/measure_balance.py"

@@ -1,0 +1,15 @@
+"""What a configuration would cost, without running any of it."""
+
+
+rule plan:
+    """Print calls, tokens and model-hours per stage."""
+    log:
+        "logs/plan.log",
+    benchmark:
+        "benchmarks/plan.tsv"
+    conda:
+        "../envs/core.yaml"
+    params:
+        config=plain(CONFIG),
+    script:
+        "../workflow/scripts/plan.py"

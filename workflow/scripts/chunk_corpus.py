@@ -1,0 +1,15 @@
+"""Cut a corpus into passages."""
+
+from ctxaudit import artifacts, models
+from ctxaudit.config import Chunking
+from ctxaudit.corpora import chunking, documents
+from ctxaudit.logs import log_to
+
+log_to(snakemake.log[0])
+
+passages = chunking.chunk(
+    documents.read(snakemake.input.corpus, snakemake.wildcards.corpus),
+    models.load_tokenizer(snakemake.input.tokenizer[0]),
+    Chunking.model_validate(snakemake.params.settings),
+)
+artifacts.write_passages(snakemake.output.passages, passages)

@@ -1,0 +1,19 @@
+"""Let the generator join the segments into one document."""
+
+from ctxaudit import artifacts, llm, prompts
+from ctxaudit.config import Smoothing
+from ctxaudit.corpora import smoothing
+from ctxaudit.logs import log_to
+
+log_to(snakemake.log[0])
+
+settings = Smoothing.model_validate(snakemake.params.settings)
+examples = smoothing.smooth(
+    artifacts.read_examples(snakemake.input.examples),
+    llm.client.open_client(
+        settings.generator, snakemake.params.model, snakemake.input.generator
+    ),
+    prompts.read_task(snakemake.input.prompt),
+    settings,
+)
+artifacts.write_examples(snakemake.output.examples, examples)
