@@ -1,0 +1,89 @@
+"""Hidden states at the last prompt token, for all layers in one pass.
+
+Layer 0 is the embedding, layer l the output of block l; the last block's output is taken before
+the final norm, unlike in the `hidden_states` of transformers.
+"""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from ctxaudit import logs
+from ctxaudit.generation import check_fit
+from ctxaudit.layers import blocks, hidden_of
+from ctxaudit.models import LanguageModel
+
+States = npt.NDArray[np.float32]
+
+
+def last_token_states(
+    model: LanguageModel, prompts: Sequence[Sequence[int]], *, batch_size: int
+) -> States:
+    """Residual stream at the last token of each prompt, (N, L+1, D) float32, in input order.
+
+    Raises:
+        UserError: before any pass, if a prompt is empty or longer than the window, or if the
+            model's family is unknown.
+    """
+    num_layers = len(blocks(model.network))
+    check_fit(model, prompts, [0] * len(prompts))
+    size = model.network.get_input_embeddings().embedding_dim
+    states = np.empty((len(prompts), num_layers + 1, size), dtype=np.float32)
+    order = sorted(range(len(prompts)), key=lambda index: len(prompts[index]), reverse=True)
+    batches = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
+    for batch in logs.progress(batches, total=len(batches), label="hidden states"):
+        states[batch] = _read(model, [prompts[index] for index in batch])
+    return states
+
+
+def grouped_last_token_states(
+    model: LanguageModel, groups: Sequence[Sequence[Sequence[int]]], *, batch_size: int
+) -> list[States]:
+    """The same for groups of prompts, such as one per evidence: N arrays (K_n, L+1, D)."""
+    flat = [prompt for group in groups for prompt in group]
+    ends = np.cumsum([len(group) for group in groups])
+    states = last_token_states(model, flat, batch_size=batch_size)
+    return np.split(states, ends[:-1]) if len(groups) else []
+
+
+@contextlib.contextmanager
+def _capturing(network: Any, positions: torch.Tensor) -> Iterator[list[torch.Tensor]]:
+    """Collect (B, D) at one position per row from the embedding and each block of one forward."""
+    caught: list[torch.Tensor] = []
+    rows = torch.arange(len(positions), device=positions.device)
+
+    def keep(hidden: torch.Tensor) -> None:
+        caught.append(hidden[rows, positions].float().cpu())
+
+    def keep_input(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        keep(args[0] if args else kwargs["hidden_states"])
+
+    def keep_output(_: Any, __: Any, output: Any) -> None:
+        keep(hidden_of(output))
+
+    stack = blocks(network)
+    with contextlib.ExitStack() as hooks:
+        first = stack[0].register_forward_pre_hook(keep_input, with_kwargs=True)
+        hooks.callback(first.remove)
+        for block in stack:
+            hooks.callback(block.register_forward_hook(keep_output).remove)
+        yield caught
+    if len(caught) != len(stack) + 1:
+        raise RuntimeError(f"hooks fired {len(caught)} times, expected {len(stack) + 1}")
+
+
+def _read(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> States:
+    lengths = torch.tensor([len(prompt) for prompt in prompts], device=model.device)
+    # Padded on the right, where no earlier token can see it: positions and causal mask are then
+    # right as they stand.
+    ids = torch.zeros((len(prompts), int(lengths.max())), dtype=torch.long, device=model.device)
+    for row, prompt in enumerate(prompts):
+        ids[row, : len(prompt)] = torch.tensor(prompt, device=model.device)
+    # The base model alone: logits of whole prompts would cost more than all the rest.
+    with torch.inference_mode(), _capturing(model.network, lengths - 1) as caught:
+        model.network.base_model(input_ids=ids, use_cache=False)
+    return torch.stack(caught, dim=1).numpy()
