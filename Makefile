@@ -16,7 +16,13 @@ help: ## List the targets.
 
 demo: $(VENV)/installed ## Run both studies on the embedded default and say where the results are.
 	$(OFFLINE) $(RUN) snakemake --cores $(CORES)
-	@$(OFFLINE) $(RUN) workflow.scripts.show_results
+	@if [ -z "$$(find results/report.html -newer results/tables -newer results/figures 2>/dev/null)" ]; then \
+		$(OFFLINE) $(RUN) snakemake --report results/report.html --quiet all; fi
+	@cat results/tables/overlap_recall.md
+	@echo
+	@echo "Tables:  results/tables/  (CSV, Markdown, LaTeX)"
+	@echo "Figures: results/figures/ (PDF, PNG)"
+	@echo "Report:  results/report.html (open it in a browser)"
 
 test: check unit ## Check the code and run all tests.
 
@@ -34,13 +40,13 @@ check-demo: $(VENV)/installed ## Check the science in the results of `make demo`
 	$(OFFLINE) $(RUN) pytest -q -m demo
 
 schema: $(VENV)/installed ## Write config/schema.json from ctxaudit/config.py.
-	$(RUN) ctxaudit.config_schema config/schema.json
+	$(BIN)/python -c "from ctxaudit import config; print(config.schema_text(), end='')" > config/schema.json
 
 plan: $(VENV)/installed ## Print what the papers' own settings would cost.
 	$(RUN) snakemake plan --quiet all --cores 1 --configfile config/paper.yaml
 
 costs: $(VENV)/installed ## Write what each stage of the last `make demo` cost into docs/costs.md.
-	$(RUN) bench.stage_costs benchmarks docs/costs.md
+	$(BIN)/python bench/stage_costs.py benchmarks > docs/costs.md
 
 clean: ## Remove all results.
 	rm -rf results logs benchmarks .snakemake

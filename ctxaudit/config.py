@@ -4,6 +4,7 @@
 uses as one mapping, so that a changed value re-runs what reads it and nothing else.
 """
 
+import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -374,9 +375,9 @@ def validate(raw: Any, *, source: str) -> Config:
         raise UserError("\n".join(_describe(fault, source) for fault in error.errors())) from None
 
 
-def schema() -> dict[str, Any]:
-    """The JSON schema of the configuration."""
-    return Config.model_json_schema()
+def schema_text() -> str:
+    """The JSON schema of the configuration, as `config/schema.json` holds it."""
+    return json.dumps(Config.model_json_schema(), indent=1, ensure_ascii=False) + "\n"
 
 
 def _check_plugin(kind: str, name: str) -> Any:

@@ -11,9 +11,7 @@ candidates = retrieval.retrieve(
     artifacts.read_examples(snakemake.input.questions),
     artifacts.read_passages(snakemake.input.passages),
     index.read(snakemake.input.index),
-    embedding.load(
-        snakemake.input.model[0], Embedding.model_validate(snakemake.params.embedding)
-    ),
+    embedding.load(snakemake.input.model[0], Embedding.model_validate(snakemake.params.embedding)),
     Retrieval.model_validate(snakemake.params.retrieval),
 )
 artifacts.write_candidates(snakemake.output.candidates, candidates)

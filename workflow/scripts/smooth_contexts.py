@@ -10,9 +10,7 @@ log_to(snakemake.log[0])
 settings = Smoothing.model_validate(snakemake.params.settings)
 examples = smoothing.smooth(
     artifacts.read_examples(snakemake.input.examples),
-    llm.client.open_client(
-        settings.generator, snakemake.params.model, snakemake.input.generator
-    ),
+    llm.client.open_client(settings.generator, snakemake.params.model, snakemake.input.generator),
     prompts.read_task(snakemake.input.prompt),
     settings,
 )

@@ -1,0 +1,71 @@
+"""The science of `make demo`, read from its results; run by `make check-demo`."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+from sklearn.metrics import roc_auc_score
+
+from ctxaudit import artifacts, config, prompts, recall
+from ctxaudit.corpora import reranking
+from ctxaudit.interface import Candidate
+from ctxaudit.llm.client import open_client
+
+pytestmark = pytest.mark.demo
+
+RESULTS = Path("results")
+
+
+@pytest.fixture(scope="module")
+def known() -> pd.DataFrame:
+    return artifacts.read_table(RESULTS / "overlap/recall/demo/smollm2.parquet")
+
+
+def test_the_base_model_reads_its_context_and_knows_nothing_without(known: pd.DataFrame):
+    assert recall.accuracy(known, "base", "full") >= 0.8
+    assert recall.accuracy(known, "base", "none") <= 0.4
+
+
+def test_the_tuned_model_knows_and_still_reads(known: pd.DataFrame):
+    gain = recall.accuracy(known, "tuned", "none") - recall.accuracy(known, "base", "none")
+    assert gain >= 0.3
+    assert recall.accuracy(known, "tuned", "full") >= 0.7
+    assert len(recall.learned(known)) >= 8
+
+
+def test_the_judge_tells_relevant_from_random_passages():
+    settings = config.load(Path("config/config.yaml")).overlap
+    questions = artifacts.read_examples(RESULTS / "overlap/questions/demo.jsonl")
+    passages = artifacts.read_passages(RESULTS / "overlap/passages/forget.jsonl")
+    passages += artifacts.read_passages(RESULTS / "overlap/passages/retain.jsonl")
+    pairs = []
+    for number, question in enumerate(questions):
+        stating = [p for p in passages if f"{question.gold}".casefold() in p.text.casefold()]
+        other = passages[(7 * number) % len(passages)]
+        if stating and other not in stating:
+            pairs += [(question, stating[0], 1), (question, other, 0)]
+    assert len(pairs) >= 40
+    candidates = [
+        Candidate(example_id=question.id, passage=passage, rank=0, similarity=0.0)
+        for question, passage, _ in pairs
+    ]
+    judge = config.load(Path("config/config.yaml")).models[settings.reranking.judge]
+    client = open_client(
+        settings.reranking.judge,
+        judge.model_dump(),
+        [str(RESULTS / f"models/{settings.reranking.judge}/manifest.json")],
+    )
+    prompt = prompts.read_task(settings.reranking.prompt)
+    rated = reranking.rerank(questions, candidates, client, prompt)
+    scores = [candidate.relevance for candidate in rated]
+    assert roc_auc_score([label for _, _, label in pairs], scores) >= 0.7
+
+
+def test_every_table_is_mostly_defined():
+    raw = yaml.safe_load(Path("tests/demo/defined_values.yaml").read_text(encoding="utf-8"))
+    tables = {path.stem: path for path in (RESULTS / "tables").glob("*.csv")}
+    assert set(tables) == set(raw)
+    for name, least in raw.items():
+        values = pd.read_csv(tables[name]).select_dtypes("number").drop(columns=["n", "undefined"])
+        assert int(values.notna().sum().sum()) >= least, name

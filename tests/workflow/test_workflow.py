@@ -1,0 +1,147 @@
+"""The whole workflow on tiny random models: it runs, then there is nothing to be done."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+from tiny import ROOT, build_project
+
+
+def snakemake(*arguments: str, folder: Path, config: Path) -> subprocess.CompletedProcess[str]:
+    """Run the workflow in a folder of its own."""
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile")]
+    command += ["--configfile", str(config), "--directory", str(folder), *arguments]
+    offline = {**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    return subprocess.run(command, capture_output=True, text=True, env=offline, check=False)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    # The blank in the folder's name is a part of the test.
+    folder = tmp_path_factory.mktemp("a project")
+    config = build_project(folder)
+    ran = snakemake("--cores", "2", "--quiet", "rules", folder=folder, config=config)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return folder, config
+
+
+def test_every_table_has_counts_and_every_figure_is_there(project: tuple[Path, Path]):
+    folder, _ = project
+    tables = sorted((folder / "results/tables").glob("*.csv"))
+    assert tables
+    for path in tables:
+        table = pd.read_csv(path)
+        assert len(table), path
+        assert {"n", "undefined"} <= set(table.columns), path
+        assert table[["n", "undefined"]].notna().all(axis=None), path
+        assert path.with_suffix(".md").stat().st_size
+        assert path.with_suffix(".tex").stat().st_size
+    figures = sorted((folder / "results/figures").glob("*.png"))
+    assert figures
+    assert all(path.with_suffix(".pdf").stat().st_size for path in figures)
+
+
+def test_a_second_run_has_nothing_to_do(project: tuple[Path, Path]):
+    folder, config = project
+    again = snakemake("--cores", "2", folder=folder, config=config)
+    assert again.returncode == 0
+    assert "Nothing to be done" in again.stdout + again.stderr
+
+
+def test_no_text_log_or_artifact_is_left_half_written(project: tuple[Path, Path]):
+    folder, _ = project
+    assert not [path for path in (folder / "results").rglob(".*") if path.is_file()]
+
+
+def test_a_changed_metric_setting_reruns_arithmetic_alone(project: tuple[Path, Path]):
+    folder, config = project
+    raw = yaml.safe_load(config.read_text("utf-8"))
+    raw["overlap"]["metrics"]["cac"]["rho"] = [0.9]
+    raw["overlap"]["methods"]["contextcite"]["alpha"] = 0.02
+    changed = folder / "changed.yaml"
+    changed.write_text(yaml.safe_dump(raw), "utf-8")
+    planned = snakemake("-n", "--quiet", "rules", folder=folder, config=changed)
+    rules = {line.split()[0] for line in (planned.stdout + planned.stderr).splitlines() if line}
+    assert {"attribute_context", "evaluate_attribution", "build_table"} <= rules
+    models_at_work = {"score_answers", "score_ablations", "measure_token_distances"}
+    assert not rules & (models_at_work | {"finetune_model", "rerank_candidates"})
+
+
+def test_scores_survive_the_loss_of_a_table(project: tuple[Path, Path]):
+    folder, config = project
+    table = folder / "results/overlap/ablations/demo/smollm2/base.parquet"
+    before = pd.read_parquet(table)
+    segments = sorted((folder / "results/store").rglob("*.parquet"))
+    table.unlink()
+    target = str(table.relative_to(folder))
+    ran = snakemake("--cores", "2", target, folder=folder, config=config)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    pd.testing.assert_frame_equal(pd.read_parquet(table), before)
+    assert sorted((folder / "results/store").rglob("*.parquet")) == segments
+
+
+def broken(config: Path, folder: Path, change: dict[str, object]) -> Path:
+    """A copy of the configuration with dotted keys set to other values."""
+    raw = yaml.safe_load(config.read_text("utf-8"))
+    for dotted, value in change.items():
+        *path, last = dotted.split(".")
+        section = raw
+        for key in path:
+            section = section[key]
+        section[last] = value
+    copy = folder / "broken.yaml"
+    copy.write_text(yaml.safe_dump(raw), "utf-8")
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"overlap.chunking.overlap": 64}, "overlap.chunking: overlap must be smaller"),
+        ({"overlap.chunking.num_token": 64}, "overlap.chunking.num_token: Extra inputs"),
+        ({"overlap.ablation.exact_limit": "many"}, "overlap.ablation.exact_limit"),
+        ({"overlap.methods.lime": {}}, "available: attribot, contextcite"),
+        ({"overlap.methods.contextcite": {"alhpa": 1}}, "methods.contextcite.alhpa"),
+        ({"overlap.reranking.judge": "gpt"}, "unknown model 'gpt'; available: minilm, smollm2"),
+    ],
+)
+def test_a_wrong_configuration_stops_before_any_job_without_a_traceback(
+    project: tuple[Path, Path], tmp_path: Path, change: dict[str, object], message: str
+):
+    _, config = project
+    ran = snakemake("-n", folder=tmp_path, config=broken(config, tmp_path, change))
+    output = ran.stdout + ran.stderr
+    assert ran.returncode != 0
+    assert message in output
+    assert "Traceback" not in output
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"question": "A", "choices": ["a", "b"], "answer": 2}', "answer"),
+        ('{"question": "", "choices": ["a", "b"], "answer": 0}', "question"),
+        ("{not json", "not valid JSON"),
+    ],
+)
+def test_a_faulty_question_names_file_line_and_field(
+    project: tuple[Path, Path], tmp_path: Path, line: str, message: str
+):
+    _, config = project
+    questions = tmp_path / "faulty.jsonl"
+    good = json.dumps({"question": "Q", "choices": ["a", "b"], "answer": 0})
+    questions.write_text(f"{good}\n{line}\n", "utf-8")
+    change = {"overlap.datasets.demo.path": str(questions)}
+    changed = broken(config, tmp_path, change)
+    target = "results/overlap/questions/demo.jsonl"
+    ran = snakemake("--cores", "1", target, folder=tmp_path, config=changed)
+    output = ran.stdout + ran.stderr
+    assert ran.returncode != 0
+    assert "faulty.jsonl:2" in output
+    assert message in output
+    assert "Traceback" not in output
