@@ -1,0 +1,225 @@
+"""Ablation and answer tables: the set function v of each example where it was asked for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Literal, TypeVar
+
+import numpy as np
+
+from ctxaudit import prompts
+from ctxaudit.ablation.plain import LogProbs
+from ctxaudit.ablation.scorer import ScoreRequest, check, score
+from ctxaudit.ablation.store import ScoreStore
+from ctxaudit.errors import UserError
+from ctxaudit.interface import Ablations, Answers, BoolArray, Example, FloatArray, Response
+from ctxaudit.logs import progress
+from ctxaudit.models import LanguageModel
+from ctxaudit.prompts import PromptTemplate
+
+Scoring = Literal["option_text", "letter"]
+
+Item = TypeVar("Item", Response, Answers)
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_MIN_GROUP = 1024
+"""Requests that are scored together: enough to fill batches, few enough to fit memory."""
+
+
+def score_ablations(
+    examples: Sequence[Example],
+    responses: Sequence[Response],
+    masks: Sequence[BoolArray],
+    *,
+    model: LanguageModel,
+    template: PromptTemplate,
+    batch_tokens: int,
+    store: ScoreStore | None = None,
+) -> list[Ablations]:
+    """Score each example's response under each of its masks, the end token last.
+
+    Args:
+        examples: The examples.
+        responses: One per example, matched by its id.
+        masks: Per example, (A, S) bool.
+        model: The scorer.
+        template: How query and kept sources become a prompt.
+        batch_tokens: Upper limit of tokens in one forward pass.
+        store: Where scores are looked up and kept.
+
+    Raises:
+        UserError: if an example has no response, or a prompt exceeds the window.
+    """
+    responses = _matched(examples, responses, "response")
+    tokenizer = model.tokenizer
+    ids = [tuple(prompts.response_ids(template, tokenizer, item.text)) for item in responses]
+    tasks = [
+        _Task(example, mask, [response])
+        for example, mask, response in zip(examples, masks, ids, strict=True)
+    ]
+    scored = _score_tasks(tasks, model, template, batch_tokens, store)
+    return [
+        Ablations(
+            example_id=example.id,
+            masks=mask,
+            logprobs=np.stack(values).astype(np.float64),
+            has_end_token=True,
+        )
+        for example, mask, values in zip(examples, masks, scored, strict=True)
+    ]
+
+
+def score_answers(
+    examples: Sequence[Example],
+    masks: Sequence[BoolArray],
+    *,
+    model: LanguageModel,
+    template: PromptTemplate,
+    scoring: Scoring,
+    batch_tokens: int,
+    store: ScoreStore | None = None,
+) -> list[Answers]:
+    """Score every option of multiple-choice examples under each mask, without the end token.
+
+    `option_text` scores the option's own words; `letter` lists the options after the query and
+    scores their letters.
+
+    Raises:
+        UserError: if an example has no options, no gold option or more options than letters.
+    """
+    for example in examples:
+        _check_choices(example, scoring)
+    tasks = [
+        _answer_task(example, mask, scoring, model, template)
+        for example, mask in zip(examples, masks, strict=True)
+    ]
+    scored = _score_tasks(tasks, model, template, batch_tokens, store)
+    return [
+        Answers(
+            example_id=example.id,
+            masks=mask,
+            scores=_sums(values).reshape(len(mask), -1),
+            gold_index=example.gold_index,
+        )
+        for example, mask, values in zip(examples, masks, scored, strict=True)
+    ]
+
+
+def choose_responses(examples: Sequence[Example], answers: Sequence[Answers]) -> list[Response]:
+    """The best option under the full context, as each example's response.
+
+    Raises:
+        UserError: if an example has no answer table, or the full mask was not evaluated.
+    """
+    answers = _matched(examples, answers, "answer table")
+    return [
+        Response(example_id=example.id, text=example.choices[_best(item)], finish="choice")
+        for example, item in zip(examples, answers, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """Responses (token ids) to score under each mask of one example."""
+
+    example: Example
+    masks: BoolArray
+    responses: list[tuple[int, ...]]
+
+
+def _answer_task(
+    example: Example,
+    masks: BoolArray,
+    scoring: Scoring,
+    model: LanguageModel,
+    template: PromptTemplate,
+) -> _Task:
+    texts: Sequence[str] = example.choices
+    if scoring == "letter":
+        texts = _LETTERS[: len(example.choices)]
+        listed = zip(texts, example.choices, strict=True)
+        lines = [f"{letter}. {choice}" for letter, choice in listed]
+        example = replace(example, query="\n".join([example.query, *lines]))
+    ids = [prompts.response_ids(template, model.tokenizer, text) for text in texts]
+    return _Task(example, masks, [tuple(response[:-1]) for response in ids])
+
+
+def _score_tasks(
+    tasks: Sequence[_Task],
+    model: LanguageModel,
+    template: PromptTemplate,
+    batch_tokens: int,
+    store: ScoreStore | None,
+) -> list[list[LogProbs]]:
+    """Scores of each task's requests: mask by mask, then response by response."""
+    _check_longest(tasks, model, template)
+    scored: list[list[LogProbs]] = []
+    waiting: list[list[ScoreRequest]] = []
+    for number, task in enumerate(progress(tasks, total=len(tasks), label="scoring"), start=1):
+        waiting.append(_requests(task, task.masks, model, template))
+        if number < len(tasks) and sum(map(len, waiting)) < _MIN_GROUP:
+            continue
+        requests = [request for group in waiting for request in group]
+        values = iter(score(model, requests, batch_tokens=batch_tokens, store=store))
+        scored.extend(list(islice(values, len(group))) for group in waiting)
+        waiting = []
+    return scored
+
+
+def _check_longest(tasks: Sequence[_Task], model: LanguageModel, template: PromptTemplate) -> None:
+    """Find over-long prompts before the first group is scored, by each task's fullest mask."""
+    fullest = (task.masks[task.masks.sum(axis=1).argmax()][None] for task in tasks)
+    requests = [
+        request
+        for task, mask in zip(tasks, fullest, strict=True)
+        for request in _requests(task, mask, model, template)
+    ]
+    check(requests, max_tokens=model.max_tokens)
+
+
+def _requests(
+    task: _Task, masks: BoolArray, model: LanguageModel, template: PromptTemplate
+) -> list[ScoreRequest]:
+    shown = [
+        tuple(prompts.masked_prompt_ids(template, model.tokenizer, task.example, mask))
+        for mask in masks
+    ]
+    label = f"example '{task.example.id}'"
+    return [
+        ScoreRequest(prompt, response, label) for prompt in shown for response in task.responses
+    ]
+
+
+def _sums(values: Sequence[LogProbs]) -> FloatArray:
+    return np.array([item.sum(dtype=np.float64) for item in values])
+
+
+def _matched(examples: Sequence[Example], items: Sequence[Item], what: str) -> list[Item]:
+    """The items in the order of the examples."""
+    by_id = {item.example_id: item for item in items}
+    missing = [example.id for example in examples if example.id not in by_id]
+    if missing:
+        raise UserError(f"no {what} for example(s) {', '.join(missing[:10])}; make it from them")
+    if len(by_id) != len(items):
+        raise UserError(f"{len(items)} {what}s but {len(by_id)} example ids; ids must be unique")
+    return [by_id[example.id] for example in examples]
+
+
+def _check_choices(example: Example, scoring: Scoring) -> None:
+    if example.gold not in example.choices:
+        raise UserError(
+            f"example '{example.id}': gold: {example.gold!r} is not one of its choices "
+            f"{list(example.choices)}"
+        )
+    if scoring == "letter" and len(example.choices) > len(_LETTERS):
+        raise UserError(
+            f"example '{example.id}': choices: {len(example.choices)} options, letters go to "
+            f"{len(_LETTERS)}; use scoring 'option_text'"
+        )
+
+
+def _best(answers: Answers) -> int:
+    full = np.flatnonzero(answers.masks.all(axis=1))
+    if not full.size:
+        raise UserError(f"example '{answers.example_id}': the full context was not scored")
+    return int(answers.scores[full[0]].argmax())
