@@ -90,6 +90,79 @@ def prompt_ids(
     return list(tokenizer(text(template, query, sources)).input_ids)
 
 
+def prompt_with_spans(
+    template: PromptTemplate, tokenizer: Any, query: str, sources: Sequence[str]
+) -> tuple[list[int], list[tuple[int, int]]]:
+    """The ids of `prompt_ids` and, per source, the half-open range of tokens that begin in it.
+
+    Raises:
+        UserError: if the tokenizer keeps no character offsets, or the chat template alters the
+            user text by more than trimming its ends.
+    """
+    if not tokenizer.is_fast:
+        raise UserError(
+            f"the tokenizer {type(tokenizer).__name__} has no character offsets, which locate the "
+            "sources in the prompt; use a model with a fast tokenizer (tokenizer.json)"
+        )
+    user = text(template, query, sources)
+    rendered, first, shown = _rendered(template, tokenizer, query, user, sources)
+    encoded = tokenizer(rendered, add_special_tokens=not template.chat, return_offsets_mapping=True)
+    # A token of no width was added by the tokenizer and lies in no text.
+    starts = [start if end > start else -1 for start, end in encoded["offset_mapping"]]
+    trimmed = user.index(shown)
+    spans = []
+    for span in _source_spans(template, query, sources):
+        begin, end = (first + min(max(at - trimmed, 0), len(shown)) for at in span)
+        inside = [index for index, start in enumerate(starts) if begin <= start < end]
+        spans.append((inside[0], inside[-1] + 1) if inside else (0, 0))
+    return list(encoded["input_ids"]), spans
+
+
+def _rendered(
+    template: PromptTemplate, tokenizer: Any, query: str, user: str, sources: Sequence[str]
+) -> tuple[str, int, str]:
+    """The prompt as one string, where the user text begins in it, and the user text as shown."""
+    if not template.chat:
+        return user, 0, user
+    # Grown while it occurs, since a text may hold any character.
+    mark = "\ue000"
+    while mark in user:
+        mark += "\ue000"
+    system = messages(template, query, sources)[:-1]
+    whole, marked = (
+        tokenizer.apply_chat_template(
+            [*system, {"role": "user", "content": content}],
+            add_generation_prompt=True,
+            tokenize=False,
+        )
+        for content in (user, mark)
+    )
+    first = marked.index(mark)
+    for shown in (user, user.strip()):
+        if whole.startswith(shown, first):
+            return whole, first, shown
+    raise UserError(
+        "the chat template alters the user text, so that the sources cannot be located in it; "
+        "set `chat: false` or use another model"
+    )
+
+
+def _source_spans(
+    template: PromptTemplate, query: str, sources: Sequence[str]
+) -> list[tuple[int, int]]:
+    """Half-open character range of each source in the user text."""
+    if "{sources}" not in template.with_sources or "{text}" not in template.source:
+        raise UserError("the prompt needs {sources} in `with_sources` and {text} in `source`")
+    position = len(fill(template.with_sources.partition("{sources}")[0], {"query": query}))
+    spans = []
+    for number, source in enumerate(sources, start=1):
+        values = {"text": source, "number": str(number)}
+        begin = position + len(fill(template.source.partition("{text}")[0], values))
+        spans.append((begin, begin + len(source)))
+        position += len(fill(template.source, values)) + len(template.separator)
+    return spans
+
+
 def masked_prompt_ids(
     template: PromptTemplate, tokenizer: Any, example: Example, mask: BoolArray
 ) -> list[int]:

@@ -18,7 +18,7 @@ Scored = tuple[int, LogProbs]
 """Position of a pair and its score."""
 
 _MAX_SPREAD = 32
-"""Most tokens by which the prompts of a batch differ: bounds padding and unread logits."""
+"""Most tokens by which the sequences of a batch differ: bounds padding and unread logits."""
 
 _BLOCK_ELEMENTS = 2**25
 
@@ -37,8 +37,11 @@ def score_plain(
     Yields:
         Position in `pairs` and log-probability of each response token (T,), nats.
     """
-    for batch in _batches(pairs, batch_tokens):
-        yield from zip(batch, _score_batch(model, [pairs[i] for i in batch]), strict=True)
+    order = sorted(range(len(pairs)), key=lambda i: (len(pairs[i][1]), len(pairs[i][0])))
+    lengths = [len(pairs[index][0]) + len(pairs[index][1]) for index in order]
+    for batch in batches(lengths, batch_tokens):
+        chosen = [order[place] for place in batch]
+        yield from zip(chosen, _score_batch(model, [pairs[i] for i in chosen]), strict=True)
 
 
 def token_logprobs(
@@ -52,19 +55,26 @@ def token_logprobs(
     return np.asarray(chosen.cpu().numpy(), dtype=np.float32)
 
 
-def _batches(pairs: Sequence[TokenPair], batch_tokens: int) -> Iterator[list[int]]:
-    order = sorted(range(len(pairs)), key=lambda i: (len(pairs[i][0]), len(pairs[i][1])))
+def batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
+    """Cut a list of sequences into consecutive batches of similar length.
+
+    Args:
+        lengths: Tokens of each sequence.
+        batch_tokens: Upper limit of a batch's tokens, padding included; a longer sequence is
+            alone in its batch.
+
+    Yields:
+        Positions in `lengths`.
+    """
     batch: list[int] = []
-    width = 0
-    for index in order:
-        prompt, response = pairs[index]
-        wider = max(width, len(prompt) + len(response))
-        spread = len(prompt) - len(pairs[batch[0]][0]) if batch else 0
-        if batch and (wider * (len(batch) + 1) > batch_tokens or spread > _MAX_SPREAD):
+    shortest = longest = 0
+    for index, length in enumerate(lengths):
+        low, high = (min(shortest, length), max(longest, length)) if batch else (length, length)
+        if batch and (high * (len(batch) + 1) > batch_tokens or high - low > _MAX_SPREAD):
             yield batch
-            batch, wider = [], len(prompt) + len(response)
+            batch, low, high = [], length, length
         batch.append(index)
-        width = wider
+        shortest, longest = low, high
     if batch:
         yield batch
 

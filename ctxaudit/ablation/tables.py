@@ -50,7 +50,7 @@ def score_ablations(
     Raises:
         UserError: if an example has no response, or a prompt exceeds the window.
     """
-    responses = _matched(examples, responses, "response")
+    responses = matched(examples, responses, "response")
     tokenizer = model.tokenizer
     ids = [tuple(prompts.response_ids(template, tokenizer, item.text)) for item in responses]
     tasks = [
@@ -111,7 +111,7 @@ def choose_responses(examples: Sequence[Example], answers: Sequence[Answers]) ->
     Raises:
         UserError: if an example has no answer table, or the full mask was not evaluated.
     """
-    answers = _matched(examples, answers, "answer table")
+    answers = matched(examples, answers, "answer table")
     return [
         Response(example_id=example.id, text=example.choices[_best(item)], finish="choice")
         for example, item in zip(examples, answers, strict=True)
@@ -194,8 +194,12 @@ def _sums(values: Sequence[LogProbs]) -> FloatArray:
     return np.array([item.sum(dtype=np.float64) for item in values])
 
 
-def _matched(examples: Sequence[Example], items: Sequence[Item], what: str) -> list[Item]:
-    """The items in the order of the examples."""
+def matched(examples: Sequence[Example], items: Sequence[Item], what: str) -> list[Item]:
+    """The items in the order of the examples.
+
+    Raises:
+        UserError: if an example has none, or more than one.
+    """
     by_id = {item.example_id: item for item in items}
     missing = [example.id for example in examples if example.id not in by_id]
     if missing:
