@@ -76,15 +76,20 @@ def end_tokens(model: LanguageModel) -> list[int]:
 
 
 def check_fit(
-    model: LanguageModel, prompts: Sequence[Sequence[int]], limits: Sequence[int]
+    model: LanguageModel,
+    prompts: Sequence[Sequence[int]],
+    limits: Sequence[int],
+    *,
+    names: Sequence[str] = (),
 ) -> None:
     """UserError naming the first prompt that is empty or, with its limit, exceeds the window."""
     for index, (prompt, limit) in enumerate(zip(prompts, limits, strict=True)):
+        name = names[index] if names else f"prompt {index}"
         if not prompt:
-            raise UserError(f"prompt {index}: no tokens; a prompt needs at least one")
+            raise UserError(f"{name}: no tokens; a prompt needs at least one")
         if len(prompt) + limit > model.max_tokens:
             raise UserError(
-                f"prompt {index}: {len(prompt)} tokens and {limit} new ones exceed the model's "
+                f"{name}: {len(prompt)} tokens and {limit} new ones exceed the model's "
                 f"window of {model.max_tokens}; shorten the sources or lower max_new_tokens"
             )
 

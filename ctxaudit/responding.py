@@ -1,0 +1,88 @@
+"""Which examples are answered, with which prompts, and the answers."""
+
+import contextlib
+import hashlib
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ctxaudit import config, prompts
+from ctxaudit.errors import UserError
+from ctxaudit.generation import check_fit, generate
+from ctxaudit.interface import Example, Response, Task
+from ctxaudit.models import LanguageModel
+from ctxaudit.prompts import PromptTemplate
+from ctxaudit.steering.injection import Steering, steer
+
+
+def test_subset(
+    examples: Sequence[Example], num_per_type: int | None, *, seed: int
+) -> list[Example]:
+    """Conflict examples of the test part, at most `num_per_type` per conflict type.
+
+    Chosen and ordered by a hash of seed and id: the same whatever the order of the file, and a
+    larger number only adds.
+    """
+    by_type = defaultdict(list)
+    for example in examples:
+        if example.tags["part"] == "test" and example.tags["twin"] == "conflict":
+            by_type[example.tags["conflict_type"]].append(example)
+    return [
+        example
+        for name in sorted(by_type)
+        for example in sorted(by_type[name], key=lambda e: _rank(e.id, seed))[:num_per_type]
+    ]
+
+
+def combined_prompt(
+    example: Example, templates: Mapping[Task, PromptTemplate], tokenizer: Any
+) -> list[int]:
+    """Token ids of the prompt with all the evidence.
+
+    Raises:
+        UserError: if the example has no evidence.
+    """
+    if not example.sources:
+        raise UserError(f"example '{example.id}': no sources; at least one piece of evidence")
+    texts = [source.text for source in example.sources]
+    return prompts.prompt_ids(templates[example.task], tokenizer, example.query, texts)
+
+
+def single_prompts(
+    example: Example, templates: Mapping[Task, PromptTemplate], tokenizer: Any
+) -> list[list[int]]:
+    """Token ids of S prompts, each with one piece of evidence; templates of their own."""
+    return [
+        prompts.prompt_ids(templates[example.task], tokenizer, example.query, [source.text])
+        for source in example.sources
+    ]
+
+
+def respond(
+    examples: Sequence[Example],
+    *,
+    model: LanguageModel,
+    templates: Mapping[Task, PromptTemplate],
+    settings: config.Generation,
+    steering: Steering | None = None,
+) -> list[Response]:
+    """One greedy response per example, in order; an empty one is a response too.
+
+    Raises:
+        UserError: before anything is generated, naming the first example that has no evidence or
+            does not fit the window.
+    """
+    ids = [combined_prompt(example, templates, model.tokenizer) for example in examples]
+    limit = settings.max_new_tokens
+    names = [f"example '{example.id}'" for example in examples]
+    check_fit(model, ids, [limit] * len(ids), names=names)
+    with contextlib.nullcontext() if steering is None else steer(model, steering):
+        found = generate(model, ids, max_new_tokens=limit, batch_size=settings.batch_size)
+    return [
+        Response(example_id=example.id, text=item.text, finish=item.finish)
+        for example, item in zip(examples, found, strict=True)
+    ]
+
+
+def _rank(name: str, seed: int) -> bytes:
+    return hashlib.sha256(f"{seed}/{name}".encode()).digest()
