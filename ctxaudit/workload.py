@@ -157,9 +157,7 @@ def _instances(name: str, path: str, planning: Planning) -> InstanceLoad:
     return InstanceLoad(
         task=task,
         num_pieces=dict(sorted(Counter(map(len, contents)).items())),
-        query_tokens=_mean_tokens(
-            [str(record.get("question", "")) for record in records], planning
-        ),
+        query_tokens=_mean_tokens(queries, planning),
         piece_tokens=_mean_tokens([str(t) for c in contents for t in c.values()], planning),
     )
 
