@@ -254,15 +254,20 @@ def read_attributions(path: str | Path) -> list[Attribution]:
             scores=np.asarray(row["scores"], dtype=np.float64),
             labels=tuple(row["labels"]),
             reason=row["reason"],
+            masks=_masks(row["masks"]).reshape(len(row["masks"]), len(row["scores"])),
         )
         for row in read_table(path).to_dict("records")
     ]
 
 
 def write_attributions(path: str | Path, attributions: Iterable[Attribution]) -> None:
-    """One row per example: `example_id`, `scores`, `labels`, `reason`."""
-    rows = [(item.example_id, item.scores, list(item.labels), item.reason) for item in attributions]
-    write_table(path, pd.DataFrame(rows, columns=["example_id", "scores", "labels", "reason"]))
+    """One row per example: `example_id`, `scores`, `labels`, `reason`, `masks` ("101")."""
+    rows = [
+        (item.example_id, item.scores, list(item.labels), item.reason, _mask_text(item.masks))
+        for item in attributions
+    ]
+    columns = ["example_id", "scores", "labels", "reason", "masks"]
+    write_table(path, pd.DataFrame(rows, columns=columns))
 
 
 def read_tensors(path: str | Path) -> dict[str, npt.NDArray[Any]]:

@@ -153,6 +153,11 @@ class Ablations:
         """S."""
         return int(self.masks.shape[1])
 
+    @property
+    def num_tokens(self) -> int:
+        """Response tokens without the end token."""
+        return int(self.logprobs.shape[1]) - int(self.has_end_token)
+
     def values(self, *, end_token: bool = False) -> FloatArray:
         """v of each mask: the sum of the response's log-probabilities, (A,) nats.
 
@@ -220,12 +225,14 @@ class Attribution:
         scores: (S,) larger means a stronger contribution; NaN where undefined.
         labels: S predicted provenances, or empty where the method does not predict them.
         reason: Why scores are NaN, else empty.
+        masks: (A, S) bool, the ablations that the method may have read; A = 0 if it reads none.
     """
 
     example_id: str
     scores: FloatArray
     labels: tuple[Provenance, ...] = ()
     reason: str = ""
+    masks: BoolArray = field(default_factory=lambda: np.zeros((0, 0), dtype=bool))
 
 
 Evidence = Ablations | TokenDistances

@@ -8,7 +8,11 @@ from ctxaudit.errors import UserError
 
 Kind = Literal["attribution", "metrics", "datasets", "conflict"]
 
-_SUPPORT = {"attribution": {"separation"}, "metrics": {"ranking", "rows"}}
+_SUPPORT = {
+    "attribution": {"apply", "separation"},
+    "metrics": {"ranking", "rows"},
+    "conflict": {"building", "twins"},
+}
 """Modules of those packages that serve the plugins and are none themselves."""
 
 

@@ -1,0 +1,63 @@
+"""Linear data-modelling score: do the scores predict the effect of removing any subset?
+
+Spearman correlation, over subsets, of the kept sources' summed scores with v, averaged over
+examples (Park et al. 2023; Cohen-Wang et al. 2024). `masks=held-out` leaves out the subsets that
+the method may have read, `masks=all` takes every subset evaluated and is the one to compare
+methods by, since it has the same subsets for all. Undefined, never 0, where the predictions or
+the values are constant or fewer than three subsets are left.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from pydantic import BaseModel, ConfigDict
+
+from ctxaudit.interface import Ablations, Attribution, BoolArray, FloatArray, OverlapResults
+from ctxaudit.metrics.rows import Row, mean_row, table
+
+HIGHER_IS_BETTER = True
+
+_MIN_SUBSETS = 3
+_REASON = "no example has scores and three subsets whose predictions and values are not constant"
+
+
+class Settings(BaseModel):
+    """The score has nothing to set."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def evaluate(results: OverlapResults, settings: Settings, *, seed: int) -> pd.DataFrame:
+    """Rows `lds` per model variant, method and choice of subsets: means over the examples."""
+    return table(_rows(results))
+
+
+def correlation(ablations: Ablations, scores: FloatArray, chosen: BoolArray) -> float:
+    """Spearman correlation of summed scores and v over the chosen ablations (A,)."""
+    from scipy.stats import spearmanr
+
+    predictions = ablations.masks[chosen] @ scores
+    values = ablations.values()[chosen]
+    if len(values) < _MIN_SUBSETS or not np.isfinite([predictions, values]).all():
+        return float("nan")
+    if np.ptp(predictions) == 0 or np.ptp(values) == 0:
+        return float("nan")
+    return float(spearmanr(predictions, values).statistic)
+
+
+def _held_out(ablations: Ablations, attribution: Attribution) -> BoolArray:
+    read = {mask.tobytes() for mask in attribution.masks}
+    return np.array([mask.tobytes() not in read for mask in ablations.masks], dtype=bool)
+
+
+def _rows(results: OverlapResults) -> Iterator[Row]:
+    for variant, method in sorted(results.attributions):
+        found = results.attributions[variant, method]
+        pairs = list(zip(results.ablations[variant], found, strict=True))
+        every = [correlation(v, a.scores, np.ones(len(v.masks), dtype=bool)) for v, a in pairs]
+        unseen = [correlation(v, a.scores, _held_out(v, a)) for v, a in pairs]
+        for name, values in (("all", every), ("held-out", unseen)):
+            yield mean_row(
+                "lds", method, variant, f"masks={name}", values=np.array(values), reason=_REASON
+            )
