@@ -343,6 +343,8 @@ class Config(Section):
             "overlap.finetuning.modules": list(self.overlap.finetuning.modules),
             "conflict.target_models": self.conflict.target_models,
             "conflict.balance.scorer": [self.conflict.balance.scorer],
+            "planning.tokens_per_second": list(self.planning.tokens_per_second),
+            "planning.generated_per_second": list(self.planning.generated_per_second),
         }
         for key, names in used.items():
             for name in names:

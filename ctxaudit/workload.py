@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from ctxaudit import artifacts, plugins
 from ctxaudit.config import Chunking, Config, OverlapDataset, Planning
+from ctxaudit.datasets import contextconflict
 from ctxaudit.errors import UserError
 from ctxaudit.interface import Task
 
@@ -106,10 +107,10 @@ def num_passages(num_tokens: float, chunking: Chunking) -> int:
 
 def _corpus(name: str, path: str, chunking: Chunking, planning: Planning) -> CorpusLoad:
     if Path(path).exists():
-        lengths = [
-            len(str(record.get("text", ""))) / planning.characters_per_token
-            for _, record in artifacts.read_jsonl(path)
-        ]
+        texts = [str(record.get("text", "")) for _, record in artifacts.read_jsonl(path)]
+        if not texts:
+            raise UserError(f"{path}: holds no document")
+        lengths = [len(text) / planning.characters_per_token for text in texts]
     else:
         size = _stated(planning.corpora, name, path, "corpora")
         mean = size.num_characters / planning.characters_per_token / size.num_documents
@@ -151,14 +152,13 @@ def _instances(name: str, path: str, planning: Planning) -> InstanceLoad:
             query_tokens=planning.query_tokens,
             piece_tokens=planning.piece_tokens,
         )
-    records = [artifacts.read_json(file) for file in sorted(Path(path).rglob("*.json"))]
-    contents = [record.get("content", {}) for record in records]
-    queries = [str(record.get("question", "")) for record in records]
+    examples = contextconflict.load(path, conflict_type=name)
+    pieces = [source.text for example in examples for source in example.sources]
     return InstanceLoad(
         task=task,
-        num_pieces=dict(sorted(Counter(map(len, contents)).items())),
-        query_tokens=_mean_tokens(queries, planning),
-        piece_tokens=_mean_tokens([str(t) for c in contents for t in c.values()], planning),
+        num_pieces=dict(sorted(Counter(len(example.sources) for example in examples).items())),
+        query_tokens=_mean_tokens([example.query for example in examples], planning),
+        piece_tokens=_mean_tokens(pieces, planning),
     )
 
 
@@ -172,4 +172,4 @@ def _stated(sizes: Mapping[Any, Size], name: str, path: str, key: str) -> Size:
 
 
 def _mean_tokens(texts: list[str], planning: Planning) -> float:
-    return fmean(map(len, texts)) / planning.characters_per_token if texts else 0.0
+    return fmean(map(len, texts)) / planning.characters_per_token

@@ -1,0 +1,203 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ctxaudit import config, planning, workload
+from ctxaudit.config import Chunking, Config
+from ctxaudit.errors import UserError
+
+PROMPT = """
+chat: false
+with_sources: "{sources}{query}"
+without_sources: "{query}"
+separator: ""
+"""
+
+# Hand-computed from the sizes in `toy`: two sources of 40 tokens, a query of 10, four options of 4.
+EXPECTED = {
+    # stage: (sequences, tokens, shared_tokens, generated_tokens)
+    # 6 + 1 passages of 240 + 40 tokens; 5 queries of 10 + 4.
+    "embed": (12, 350, 350, 0),
+    # 20 candidates of 40 + 14 tokens, 11 grades of 2 tokens each.
+    "rerank": (220, 12_320, 1_520, 0),
+    # 5 prompts of 80 + 10; 1.5 times 80 new tokens each.
+    "smooth": (5, 450, 450, 600),
+    # 2 documents of 100 tokens, twice, in blocks of 50.
+    "finetune": (8, 400, 400, 0),
+    # 10 contexts; alone 4 options x (4 x 15 + 4 x 40), shared 3 x 40 + 4 x (10 + 4 x 5).
+    "answer and ablate": (160, 8_800, 2_400, 0),
+    # 10 full contexts of 80 + 10 with a response of 5.
+    "token distances": (10, 950, 950, 0),
+    # 20 instances and their twins: 2 pieces of 6 and a query of 10.
+    "activations": (40, 880, 880, 0),
+    # A fifth of 20 x 22 combined and 40 x 16 single prompts.
+    "steering direction": (12, 216, 216, 0),
+    # 5 of each type; 7 new tokens.
+    "responses": (10, 220, 220, 70),
+    "steered responses": (20, 440, 440, 140),
+    # 15 responses of 3 tokens; alone 4 x 13 + 4 x 6, shared 3 x 6 + 4 x 13.
+    "balance": (60, 1_140, 1_050, 0),
+}
+
+
+def toy(folder: Path, **changes: Any) -> Config:
+    prompt = folder / "prompt.yaml"
+    prompt.write_text(PROMPT, encoding="utf-8")
+    names = ("reasoning", "summarization", "single_reasoning", "single_summarization")
+    absent = str(folder / "absent")
+    raw = {
+        "seed": 1,
+        "models": {
+            "local": {"kind": "folder", "path": "x"},
+            "remote": {"kind": "endpoint", "model": "m"},
+        },
+        "overlap": {
+            "datasets": {"toy": {"loader": "wmdp", "path": absent}},
+            "corpora": {"retain": absent, "forget": absent},
+            "target_models": ["local"],
+            "chunking": {"tokenizer": "local", "num_tokens": 40, "overlap": 10},
+            "embedding": {"model": "local"},
+            "retrieval": {"num_candidates": 2},
+            "reranking": {"judge": "local", "prompt": str(prompt), "num_iw": 1, "num_icl": 1},
+            "smoothing": {"generator": "local", "prompt": str(prompt), "token_factor": 1.5},
+            "finetuning": {"modules": {"local": ["q"]}, "num_epochs": 2, "max_tokens": 50},
+            "answering": {"prompt": str(prompt)},
+            "ablation": {"exact_limit": 8},
+            "methods": {"attribot": {}, "token_shapley": {}},
+            "metrics": {"ssp": {}},
+        },
+        "conflict": {
+            "instances": {"temporal": absent, "ambiguity": absent},
+            "target_models": ["local"],
+            "prompts": dict.fromkeys(names, str(prompt)),
+            "generation": {"num_per_type": 5, "max_new_tokens": 7},
+            "balance": {"scorer": "local", "prompt": str(prompt)},
+            "probing": {},
+            "steering": {"schedules": ["first_generated", "all_tokens"]},
+        },
+        "planning": {
+            "tokens_per_second": {"local": 10},
+            "generated_per_second": {"local": 2},
+            "corpora": {
+                "retain": {"num_documents": 2, "num_characters": 800},
+                "forget": {"num_documents": 1, "num_characters": 160},
+            },
+            "num_examples": {"toy": 5, "temporal": 10, "ambiguity": 10},
+            "query_tokens": 10,
+            "choice_tokens": 4,
+            "num_pieces": 2,
+            "piece_tokens": 6,
+            "response_tokens": 3,
+        },
+    }
+    for key, value in changes.items():
+        *path, last = key.split("__")
+        section: Any = raw
+        for part in path:
+            section = section[part]
+        section[last] = value
+    return config.validate(raw, source="toy")
+
+
+def row(table: pd.DataFrame, stage: str) -> Any:
+    (found,) = table[table["stage"] == stage].itertuples()
+    return found
+
+
+def test_every_stage_of_a_toy_project_has_the_numbers_computed_by_hand(tmp_path: Path):
+    table = planning.plan(toy(tmp_path))
+    counts = ["sequences", "tokens", "shared_tokens", "generated_tokens"]
+    found = {stage: tuple(row) for stage, *row in table[["stage", *counts]].to_numpy()}
+    assert found == EXPECTED
+
+
+def test_hours_follow_from_the_speeds_and_training_costs_three_passes(tmp_path: Path):
+    table = planning.plan(toy(tmp_path))
+    assert row(table, "embed").hours == pytest.approx(350 / 10 / 3600)
+    assert row(table, "finetune").hours == pytest.approx(3 * 400 / 10 / 3600)
+    assert row(table, "smooth").hours == pytest.approx((450 / 10 + 600 / 2) / 3600)
+    assert row(table, "balance").hours == pytest.approx(1050 / 10 / 3600)
+
+
+def test_hours_without_a_speed_are_undefined_and_say_why(tmp_path: Path):
+    table = planning.plan(toy(tmp_path, planning__generated_per_second={}))
+    assert row(table, "embed").reason == ""
+    assert np.isnan(row(table, "smooth").hours)
+    assert row(table, "smooth").reason == "planning.generated_per_second.local is not set"
+
+
+def test_an_endpoint_gets_one_call_per_candidate_and_no_hours(tmp_path: Path):
+    found = row(planning.plan(toy(tmp_path, overlap__reranking__judge="remote")), "rerank")
+    assert (found.sequences, found.tokens, found.generated_tokens) == (20, 1_080, 40)
+    assert np.isnan(found.hours)
+    assert "endpoint" in found.reason
+
+
+def test_letters_list_the_options_in_the_prompt_and_answer_in_two_tokens(tmp_path: Path):
+    found = row(
+        planning.plan(toy(tmp_path, overlap__answering__scoring="letter")), "token distances"
+    )
+    assert found.tokens == 10 * (80 + 10 + 16 + 2)
+
+
+def test_beyond_the_exact_limit_only_the_masks_that_methods_want_are_counted(tmp_path: Path):
+    table = planning.plan(
+        toy(tmp_path, overlap__reranking__num_iw=4, overlap__ablation__exact_limit=2)
+    )
+    # Leave-one-out of five sources: the full, five without one, and the empty context.
+    assert row(table, "answer and ablate").sequences == 10 * 7 * 4
+
+
+def test_files_that_exist_are_counted_and_not_assumed(tmp_path: Path):
+    corpus = tmp_path / "retain.jsonl"
+    corpus.write_text("".join(json.dumps({"text": "x" * n}) + "\n" for n in (400, 80)), "utf-8")
+    folder = tmp_path / "ambiguity"
+    folder.mkdir()
+    for number, texts in enumerate((["x" * 8] * 2, ["x" * 8] * 3), start=1):
+        content = {f"source_{i}": text for i, text in enumerate(texts, start=1)}
+        record = {"question": "q" * 20, "content": content, "accuracy_labels": [True] * len(texts)}
+        (folder / f"{number}.json").write_text(json.dumps(record), "utf-8")
+    sizes = workload.measure(
+        toy(
+            tmp_path,
+            overlap__corpora__retain=str(corpus),
+            conflict__instances={"ambiguity": str(folder)},
+        )
+    )
+    assert (sizes.retain.num_tokens, sizes.retain.num_passages) == (120, 4)
+    assert sizes.instances["ambiguity"].num_pieces == {2: 1, 3: 1}
+    assert sizes.instances["ambiguity"].query_tokens == 5
+    assert sizes.instances["ambiguity"].piece_tokens == 2
+    assert sizes.assumed == ("forget", "toy")
+
+
+def test_an_absent_file_without_a_stated_size_is_the_users_error(tmp_path: Path):
+    with pytest.raises(UserError, match=r"no such file.*planning\.num_examples\.temporal"):
+        planning.plan(toy(tmp_path, planning__num_examples={"toy": 5}))
+
+
+@pytest.mark.parametrize(("length", "expected"), [(1, 1), (40, 1), (41, 2), (70, 2), (71, 3)])
+def test_windows_cover_a_document(length: int, expected: int):
+    settings = Chunking(tokenizer="local", num_tokens=40, overlap=10)
+    assert workload.num_passages(length, settings) == expected
+
+
+def test_shown_plan_names_gaps_and_assumptions(tmp_path: Path):
+    settings = toy(tmp_path, overlap__smoothing__generator="remote")
+    shown = planning.show(planning.plan(settings))
+    assert "12,320" in shown
+    assert "remote: hours not known: an endpoint, which is paid by tokens" in shown
+    assert "sizes as planning states: retain, forget, toy, temporal, ambiguity" in shown
+    smooth = next(line for line in shown.splitlines() if " smooth " in line)
+    assert smooth.rstrip().endswith("-")
+
+
+def test_the_papers_plan_can_be_shown_without_its_data():
+    paper = Path(__file__).parents[2] / "config/paper.yaml"
+    shown = planning.show(planning.plan(config.load(paper)))
+    for model in ("llama3-8b", "qwen3-32b", "gpt-4o", "llama3_2-1b"):
+        assert model in shown
