@@ -15,7 +15,7 @@ def plan(config: Config, load: Workload) -> Iterator[Work]:
     for model in config.conflict.target_models:
         for sizes in load.instances.values():
             yield _activations(config, sizes, model)
-            yield _directions(config, sizes, model)
+            yield _single_activations(config, sizes, model)
             yield _responses(config, sizes, model)
             yield _steered(config, sizes, model)
     for sizes in load.instances.values():
@@ -34,18 +34,17 @@ def _activations(config: Config, sizes: InstanceLoad, model: str) -> Work:
     )
 
 
-def _directions(config: Config, sizes: InstanceLoad, model: str) -> Work:
-    share = config.conflict.calibration_share
+def _single_activations(config: Config, sizes: InstanceLoad, model: str) -> Work:
+    """Every piece of the calibration part by itself, for the steering direction."""
     files = config.conflict.prompts
     path = files.single_reasoning if sizes.task == "reasoning" else files.single_summarization
-    single = _frame(config, sizes, path).prompt(1)
     num_pieces = sum(k * num for k, num in sizes.num_pieces.items())
-    tokens = share * (_combined_tokens(config, sizes) + num_pieces * single)
+    num_prompts = config.conflict.calibration_share * num_pieces
     return Work(
-        stage="steering direction",
+        stage="single activations",
         model=model,
-        sequences=share * (sizes.num_instances + num_pieces),
-        tokens=tokens,
+        sequences=num_prompts,
+        tokens=num_prompts * _frame(config, sizes, path).prompt(1),
     )
 
 

@@ -34,8 +34,8 @@ EXPECTED = {
     "token distances": (10, 950, 950, 0),
     # 20 instances and their twins: 2 pieces of 6 and a query of 10.
     "activations": (40, 880, 880, 0),
-    # A fifth of 20 x 22 combined and 40 x 16 single prompts.
-    "steering direction": (12, 216, 216, 0),
+    # A fifth of 40 pieces, each with the query.
+    "single activations": (8, 128, 128, 0),
     # 5 of each type; 7 new tokens.
     "responses": (10, 220, 220, 70),
     "steered responses": (20, 440, 440, 140),
