@@ -30,8 +30,6 @@ def separate(
     if not np.isfinite(scores).all() or (rule == "contrast" and not np.isfinite(p_empty)):
         return ()
     positive = np.maximum(scores, 0)
-    if not positive.any():
-        return ("iw",) * len(scores)
     in_context = _contrast(positive, p_empty) if rule == "contrast" else _share(positive)
     labels: list[Provenance] = ["icl" if label else "iw" for label in in_context]
     return tuple(labels)
@@ -60,9 +58,10 @@ def no_context_probability(evidence: Answers | Ablations, choice: int | None = N
 
 
 def _contrast(positive: FloatArray, p_empty: float) -> BoolArray:
-    icl = positive / positive.max()
+    icl = positive / positive.max() if positive.any() else positive
     return np.asarray((icl > 0) & (icl >= p_empty * (1 - icl)))
 
 
 def _share(positive: FloatArray) -> BoolArray:
-    return np.asarray(positive * len(positive) >= positive.sum() * (1 - _ROUNDING))
+    uniform = positive.sum() / len(positive)
+    return np.asarray((positive > 0) & (positive >= uniform * (1 - _ROUNDING)))

@@ -19,6 +19,7 @@ from ctxaudit.metrics.rows import Row, mean_row, table
 HIGHER_IS_BETTER = True
 
 _MIN_SUBSETS = 3
+_DIGITS = 12
 _REASON = "no example has scores and three subsets whose predictions and values are not constant"
 
 
@@ -37,13 +38,22 @@ def correlation(ablations: Ablations, scores: FloatArray, chosen: BoolArray) -> 
     """Spearman correlation of summed scores and v over the chosen ablations (A,)."""
     from scipy.stats import spearmanr
 
-    predictions = ablations.masks[chosen] @ scores
+    predictions = _predict(ablations.masks[chosen], scores)
     values = ablations.values()[chosen]
     if len(values) < _MIN_SUBSETS or not np.isfinite([predictions, values]).all():
         return float("nan")
     if np.ptp(predictions) == 0 or np.ptp(values) == 0:
         return float("nan")
     return float(spearmanr(predictions, values).statistic)
+
+
+def _predict(masks: BoolArray, scores: FloatArray) -> FloatArray:
+    """Summed scores of the kept sources, in units of all scores' size.
+
+    Rounded, so that the order of a sum does not decide between equal predictions.
+    """
+    size = np.abs(scores).sum()
+    return np.asarray(np.round(masks @ scores / size, _DIGITS)) if size else np.zeros(len(masks))
 
 
 def _held_out(ablations: Ablations, attribution: Attribution) -> BoolArray:
