@@ -25,6 +25,7 @@ from ctxaudit.interface import (
     Attribution,
     BoolArray,
     Candidate,
+    Evidence,
     Example,
     Passage,
     Response,
@@ -214,6 +215,11 @@ def write_answers(path: str | Path, answers: Sequence[Answers]) -> None:
         for mask, scores in zip(_mask_text(item.masks), item.scores, strict=True)
     ]
     write_table(path, pd.DataFrame(rows, columns=["example_id", "mask", "scores", "gold_index"]))
+
+
+def read_evidence(kind: str, path: str | Path) -> Sequence[Evidence]:
+    """What an attribution method reads: the artifact that its `EVIDENCE` names."""
+    return read_ablations(path) if kind == "ablations" else read_token_distances(path)
 
 
 def read_token_distances(path: str | Path) -> list[TokenDistances]:

@@ -14,7 +14,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ctxaudit.errors import UserError
-from ctxaudit.interface import BoolArray, Example
+from ctxaudit.interface import BoolArray, Example, Task
 
 Messages = list[dict[str, str]]
 
@@ -55,6 +55,12 @@ def read(path: str | Path) -> PromptTemplate:
     except ValidationError as error:
         faults = (f"{path}: {'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
         raise UserError("\n".join(faults)) from None
+
+
+def read_by_task(paths: Mapping[str, str], *, prefix: str = "") -> dict[Task, PromptTemplate]:
+    """The prompt files of both conflict task families; `prefix` chooses `single_…` ones."""
+    tasks: tuple[Task, ...] = ("reasoning", "summarization")
+    return {task: read(paths[prefix + task]) for task in tasks}
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:

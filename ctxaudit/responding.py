@@ -9,10 +9,10 @@ from typing import Any
 from ctxaudit import config, prompts
 from ctxaudit.errors import UserError
 from ctxaudit.generation import check_fit, generate
-from ctxaudit.interface import Example, Response, Task
+from ctxaudit.interface import Example, FloatArray, Response, Task
 from ctxaudit.models import LanguageModel
 from ctxaudit.prompts import PromptTemplate
-from ctxaudit.steering.injection import Steering, steer
+from ctxaudit.steering.injection import Schedule, Steering, steer
 
 
 def test_subset(
@@ -82,6 +82,34 @@ def respond(
         Response(example_id=example.id, text=item.text, finish=item.finish)
         for example, item in zip(examples, found, strict=True)
     ]
+
+
+def respond_steered(
+    examples: Sequence[Example],
+    directions: Mapping[str, FloatArray],
+    *,
+    alpha: float,
+    schedule: Schedule,
+    layers: Sequence[int] | None,
+    model: LanguageModel,
+    templates: Mapping[Task, PromptTemplate],
+    settings: config.Generation,
+) -> list[Response]:
+    """The same, each example steered along the direction of its conflict type."""
+    found = {}
+    for conflict_type, direction in directions.items():
+        steering = Steering(
+            direction=direction,
+            alpha=alpha,
+            schedule=schedule,
+            layers=None if layers is None else tuple(layers),
+        )
+        of_type = [e for e in examples if e.tags["conflict_type"] == conflict_type]
+        responses = respond(
+            of_type, model=model, templates=templates, settings=settings, steering=steering
+        )
+        found.update({response.example_id: response for response in responses})
+    return [found[example.id] for example in examples]
 
 
 def _rank(name: str, seed: int) -> bytes:

@@ -138,6 +138,7 @@ rule measure_token_distances:
     threads: 4
     params:
         dtype=target_dtype,
+        scoring=CONFIG.overlap.answering.scoring,
         batch_tokens=CONFIG.overlap.ablation.batch_tokens,
         code=code("measure_token_distances"),
     script:

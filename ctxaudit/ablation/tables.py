@@ -1,13 +1,16 @@
 """Ablation and answer tables: the set function v of each example where it was asked for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from ctxaudit import prompts
+from ctxaudit.ablation import choices
+from ctxaudit.ablation.choices import Scoring
+from ctxaudit.ablation.masks import all_masks
 from ctxaudit.ablation.plain import LogProbs
 from ctxaudit.ablation.scorer import ScoreRequest, check, score
 from ctxaudit.ablation.store import ScoreStore
@@ -17,11 +20,8 @@ from ctxaudit.logs import progress
 from ctxaudit.models import LanguageModel
 from ctxaudit.prompts import PromptTemplate
 
-Scoring = Literal["option_text", "letter"]
-
 Item = TypeVar("Item", Response, Answers)
 
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _MIN_GROUP = 1024
 """Requests that are scored together: enough to fill batches, few enough to fit memory."""
 
@@ -33,6 +33,7 @@ def score_ablations(
     *,
     model: LanguageModel,
     template: PromptTemplate,
+    scoring: Scoring = "option_text",
     batch_tokens: int,
     store: ScoreStore | None = None,
 ) -> list[Ablations]:
@@ -44,6 +45,7 @@ def score_ablations(
         masks: Per example, (A, S) bool.
         model: The scorer.
         template: How query and kept sources become a prompt.
+        scoring: How options are shown and answered, see `ctxaudit.ablation.choices`.
         batch_tokens: Upper limit of tokens in one forward pass.
         store: Where scores are looked up and kept.
 
@@ -51,11 +53,10 @@ def score_ablations(
         UserError: if an example has no response, or a prompt exceeds the window.
     """
     responses = matched(examples, responses, "response")
-    tokenizer = model.tokenizer
-    ids = [tuple(prompts.response_ids(template, tokenizer, item.text)) for item in responses]
     tasks = [
-        _Task(example, mask, [response])
-        for example, mask, response in zip(examples, masks, ids, strict=True)
+        _task(choices.shown(example, scoring), mask, [text], model, template)
+        for example, mask, response in zip(examples, masks, responses, strict=True)
+        for text in [choices.answer(example, response.text, scoring)]
     ]
     scored = _score_tasks(tasks, model, template, batch_tokens, store)
     return [
@@ -69,6 +70,43 @@ def score_ablations(
     ]
 
 
+def score_all_subsets(
+    examples: Sequence[Example],
+    responses: Sequence[Response],
+    *,
+    max_sources: int,
+    model: LanguageModel,
+    template: PromptTemplate,
+    batch_tokens: int,
+    store: ScoreStore | None = None,
+) -> list[Ablations]:
+    """Score the responses to these examples under all subsets of their sources.
+
+    Responses to other examples are left aside, and so are examples without a response.
+
+    Raises:
+        UserError: if an example has more than `max_sources` sources.
+    """
+    by_id = {response.example_id: response for response in responses}
+    answered = [example for example in examples if example.id in by_id]
+    for example in answered:
+        if len(example.sources) > max_sources:
+            raise UserError(
+                f"example '{example.id}': {len(example.sources)} sources have "
+                f"2^{len(example.sources)} subsets; conflict.balance.exact_limit allows "
+                f"{max_sources}"
+            )
+    return score_ablations(
+        answered,
+        [by_id[example.id] for example in answered],
+        [all_masks(len(example.sources)) for example in answered],
+        model=model,
+        template=template,
+        batch_tokens=batch_tokens,
+        store=store,
+    )
+
+
 def score_answers(
     examples: Sequence[Example],
     masks: Sequence[BoolArray],
@@ -79,19 +117,20 @@ def score_answers(
     batch_tokens: int,
     store: ScoreStore | None = None,
 ) -> list[Answers]:
-    """Score every option of multiple-choice examples under each mask, without the end token.
+    """Score every option of multiple-choice examples under each mask.
 
-    `option_text` scores the option's own words; `letter` lists the options after the query and
-    scores their letters.
+    The score of an option is without the end token, which is evaluated all the same: the option
+    that becomes the response is then in the store for `score_ablations`.
 
     Raises:
         UserError: if an example has no options, no gold option or more options than letters.
     """
     for example in examples:
-        _check_choices(example, scoring)
+        choices.check(example, scoring)
     tasks = [
-        _answer_task(example, mask, scoring, model, template)
+        _task(choices.shown(example, scoring), mask, texts, model, template)
         for example, mask in zip(examples, masks, strict=True)
+        for texts in [[choices.answer(example, text, scoring) for text in example.choices]]
     ]
     scored = _score_tasks(tasks, model, template, batch_tokens, store)
     return [
@@ -127,21 +166,15 @@ class _Task:
     responses: list[tuple[int, ...]]
 
 
-def _answer_task(
+def _task(
     example: Example,
     masks: BoolArray,
-    scoring: Scoring,
+    responses: Sequence[str],
     model: LanguageModel,
     template: PromptTemplate,
 ) -> _Task:
-    texts: Sequence[str] = example.choices
-    if scoring == "letter":
-        texts = _LETTERS[: len(example.choices)]
-        listed = zip(texts, example.choices, strict=True)
-        lines = [f"{letter}. {choice}" for letter, choice in listed]
-        example = replace(example, query="\n".join([example.query, *lines]))
-    ids = [prompts.response_ids(template, model.tokenizer, text) for text in texts]
-    return _Task(example, masks, [tuple(response[:-1]) for response in ids])
+    ids = [prompts.response_ids(template, model.tokenizer, text) for text in responses]
+    return _Task(example, masks, [tuple(response) for response in ids])
 
 
 def _score_tasks(
@@ -191,7 +224,7 @@ def _requests(
 
 
 def _sums(values: Sequence[LogProbs]) -> FloatArray:
-    return np.array([item.sum(dtype=np.float64) for item in values])
+    return np.array([item[:-1].sum(dtype=np.float64) for item in values])
 
 
 def matched(examples: Sequence[Example], items: Sequence[Item], what: str) -> list[Item]:
@@ -207,19 +240,6 @@ def matched(examples: Sequence[Example], items: Sequence[Item], what: str) -> li
     if len(by_id) != len(items):
         raise UserError(f"{len(items)} {what}s but {len(by_id)} example ids; ids must be unique")
     return [by_id[example.id] for example in examples]
-
-
-def _check_choices(example: Example, scoring: Scoring) -> None:
-    if example.gold not in example.choices:
-        raise UserError(
-            f"example '{example.id}': gold: {example.gold!r} is not one of its choices "
-            f"{list(example.choices)}"
-        )
-    if scoring == "letter" and len(example.choices) > len(_LETTERS):
-        raise UserError(
-            f"example '{example.id}': choices: {len(example.choices)} options, letters go to "
-            f"{len(_LETTERS)}; use scoring 'option_text'"
-        )
 
 
 def _best(answers: Answers) -> int:

@@ -12,6 +12,8 @@ import numpy as np
 import torch
 
 from ctxaudit import prompts
+from ctxaudit.ablation import choices
+from ctxaudit.ablation.choices import Scoring
 from ctxaudit.ablation.plain import batches, right_padded
 from ctxaudit.ablation.scorer import ScoreRequest, check
 from ctxaudit.ablation.tables import matched
@@ -37,6 +39,7 @@ def measure(
     *,
     model: LanguageModel,
     template: PromptTemplate,
+    scoring: Scoring = "option_text",
     batch_tokens: int,
 ) -> Iterator[TokenDistances]:
     """Cosine distances of each response token to each token of the sources, example by example.
@@ -48,6 +51,7 @@ def measure(
         responses: One per example, matched by its id.
         model: The model whose states are compared.
         template: How query and sources become a prompt.
+        scoring: How options are shown and answered, see `ctxaudit.ablation.choices`.
         batch_tokens: Upper limit of tokens, padding included, in one forward pass.
 
     Raises:
@@ -55,7 +59,7 @@ def measure(
             window, or if the tokenizer keeps no character offsets.
     """
     pairs = zip(examples, matched(examples, responses, "response"), strict=True)
-    items = [_item(example, response, model, template) for example, response in pairs]
+    items = [_item(example, response, model, template, scoring) for example, response in pairs]
     check(
         [
             ScoreRequest(tuple(item.prompt), tuple(item.response), f"example '{item.example_id}'")
@@ -67,11 +71,17 @@ def measure(
 
 
 def _item(
-    example: Example, response: Response, model: LanguageModel, template: PromptTemplate
+    example: Example,
+    response: Response,
+    model: LanguageModel,
+    template: PromptTemplate,
+    scoring: Scoring,
 ) -> _Item:
     texts = [source.text for source in example.sources]
-    prompt, spans = prompts.prompt_with_spans(template, model.tokenizer, example.query, texts)
-    ids = prompts.response_ids(template, model.tokenizer, response.text)
+    query = choices.shown(example, scoring).query
+    prompt, spans = prompts.prompt_with_spans(template, model.tokenizer, query, texts)
+    answer = choices.answer(example, response.text, scoring)
+    ids = prompts.response_ids(template, model.tokenizer, answer)
     return _Item(example.id, prompt, spans, ids[:-1])
 
 

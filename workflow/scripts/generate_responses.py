@@ -1,0 +1,21 @@
+"""Answer the test instances of all conflict types."""
+
+from ctxaudit import artifacts, models, prompts, responding
+from ctxaudit.config import Generation
+from ctxaudit.logs import log_to
+
+log_to(snakemake.log[0])
+
+settings = Generation.model_validate(snakemake.params.settings)
+examples = responding.test_subset(
+    [example for path in snakemake.input.examples for example in artifacts.read_examples(path)],
+    settings.num_per_type,
+    seed=snakemake.params.seed,
+)
+responses = responding.respond(
+    examples,
+    model=models.load(snakemake.input.model[0], dtype=snakemake.params.dtype),
+    templates=prompts.read_by_task(snakemake.params.prompts),
+    settings=settings,
+)
+artifacts.write_responses(snakemake.output.responses, responses)

@@ -1,0 +1,34 @@
+"""Score every option of every question under each mask."""
+
+from pathlib import Path
+
+from ctxaudit import artifacts, models, prompts
+from ctxaudit.ablation import tables
+from ctxaudit.ablation.store import ScoreStore
+from ctxaudit.attribution import apply
+from ctxaudit.config import Ablation
+from ctxaudit.logs import log_to
+
+log_to(snakemake.log[0])
+
+examples = artifacts.read_examples(snakemake.input.examples)
+settings = Ablation.model_validate(snakemake.params.ablation)
+model = models.load(
+    snakemake.input.model[0], dtype=snakemake.params.dtype, adapter=snakemake.input.get("adapter")
+)
+with ScoreStore(Path("results/store/scores"), model.digest) as store:
+    answers = tables.score_answers(
+        examples,
+        apply.plan_masks(
+            examples,
+            snakemake.params.methods,
+            exact_limit=settings.exact_limit,
+            seed=snakemake.params.seed,
+        ),
+        model=model,
+        template=prompts.read(snakemake.input.prompt),
+        scoring=snakemake.params.scoring,
+        batch_tokens=settings.batch_tokens,
+        store=store,
+    )
+artifacts.write_answers(snakemake.output.answers, answers)

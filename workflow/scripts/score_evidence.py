@@ -1,0 +1,26 @@
+"""Score each response to a summarization conflict under every subset of its evidence."""
+
+from pathlib import Path
+
+from ctxaudit import artifacts, models, prompts
+from ctxaudit.ablation import tables
+from ctxaudit.ablation.store import ScoreStore
+from ctxaudit.config import Balance
+from ctxaudit.logs import log_to
+
+log_to(snakemake.log[0])
+
+settings = Balance.model_validate(snakemake.params.settings)
+# float32 whatever the entry says: rounding in bfloat16 alone moves Balance.
+model = models.load(snakemake.input.scorer[0], dtype="float32")
+with ScoreStore(Path("results/store/scores"), model.digest) as store:
+    ablations = tables.score_all_subsets(
+        [example for path in snakemake.input.examples for example in artifacts.read_examples(path)],
+        artifacts.read_responses(snakemake.input.responses),
+        max_sources=settings.exact_limit,
+        model=model,
+        template=prompts.read(snakemake.input.prompt),
+        batch_tokens=snakemake.params.batch_tokens,
+        store=store,
+    )
+artifacts.write_ablations(snakemake.output.ablations, ablations)

@@ -1,0 +1,25 @@
+"""Answer the test instances while the direction is added to the residual stream."""
+
+from ctxaudit import artifacts, models, prompts, responding
+from ctxaudit.config import Generation
+from ctxaudit.logs import log_to
+
+log_to(snakemake.log[0])
+
+settings = Generation.model_validate(snakemake.params.settings)
+examples = responding.test_subset(
+    [example for path in snakemake.input.examples for example in artifacts.read_examples(path)],
+    settings.num_per_type,
+    seed=snakemake.params.seed,
+)
+responses = responding.respond_steered(
+    examples,
+    artifacts.read_tensors(snakemake.input.directions),
+    alpha=snakemake.params.alpha,
+    schedule=snakemake.wildcards.schedule,
+    layers=snakemake.params.layers,
+    model=models.load(snakemake.input.model[0], dtype=snakemake.params.dtype),
+    templates=prompts.read_by_task(snakemake.params.prompts),
+    settings=settings,
+)
+artifacts.write_responses(snakemake.output.responses, responses)
