@@ -225,7 +225,7 @@ class Attribution:
         scores: (S,) larger means a stronger contribution; NaN where undefined.
         labels: S predicted provenances, or empty where the method does not predict them.
         reason: Why scores are NaN, else empty.
-        masks: (A, S) bool, the ablations that the method may have read; A = 0 if it reads none.
+        masks: (A, S) bool, distinct: what the method may have read; A = 0 if it reads none.
     """
 
     example_id: str

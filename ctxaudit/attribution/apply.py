@@ -72,13 +72,14 @@ def attribute(
     for item, probability in zip(evidence, p_empty, strict=True):
         scores = method.attribute(item, checked, seed=seed)
         defined = bool(np.isfinite(scores).all())
+        planned = method.plan_masks(item.num_sources, checked, seed=seed)
         found.append(
             Attribution(
                 example_id=item.example_id,
                 scores=scores if defined else np.full(item.num_sources, np.nan),
                 labels=separate(method.SEPARATION, scores, probability),
                 reason="" if defined else _reason(item),
-                masks=method.plan_masks(item.num_sources, checked, seed=seed),
+                masks=np.unique(planned, axis=0),
             )
         )
     return found

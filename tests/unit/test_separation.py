@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from ctxaudit.ablation.masks import all_masks
+from ctxaudit.attribution.apply import no_context_probabilities
 from ctxaudit.attribution.separation import no_context_probability, separate
-from ctxaudit.interface import Answers
+from ctxaudit.interface import Answers, Response
 
 
 def labels(text: str) -> tuple[str, ...]:
@@ -49,3 +50,16 @@ def test_probability_of_free_text_is_the_geometric_mean_per_token(random_ablatio
     ablations = random_ablations(3, num_tokens=4)
     expected = np.exp(ablations.logprobs[0, :4].mean())
     assert no_context_probability(ablations) == pytest.approx(expected)
+
+
+def test_probabilities_are_those_of_the_responses_not_of_the_gold_answers(overlap_results):
+    results = overlap_results(num_examples=2)
+    texts = ["b", "not an option"]
+    responses = [
+        Response(example_id=example.id, text=text, finish="choice")
+        for example, text in zip(results.examples, texts, strict=True)
+    ]
+    found = no_context_probabilities(results.examples, responses, results.answers["base"])
+    # The builder scores option b 1 and the three others 0 without context.
+    assert found[0] == pytest.approx(np.e / (np.e + 3))
+    assert np.isnan(found[1])
