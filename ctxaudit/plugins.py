@@ -6,7 +6,9 @@ from typing import Any, Literal
 
 from ctxaudit.errors import UserError
 
-Kind = Literal["attribution", "metrics", "datasets", "conflict"]
+Kind = Literal[
+    "attribution", "metrics", "datasets", "conflict", "report.tables", "report.figures"
+]
 
 _SUPPORT = {
     "attribution": {"apply", "separation"},

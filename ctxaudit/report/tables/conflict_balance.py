@@ -1,0 +1,42 @@
+"""How unequally the pieces of evidence contribute to a summary."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxaudit.report import estimates
+from ctxaudit.report.frames import Frames
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STUDY = "conflict"
+READS = ("balance",)
+
+KEYS = ("model", "conflict_type", "steering")
+COLUMNS = (*KEYS, "balance", "balance_low", "balance_high", "gain", "n", "undefined", "reasons")
+
+
+def build(frames: Frames) -> pd.DataFrame:
+    """One row per model, conflict type and steering, the unsteered first (paper, table 4).
+
+    `balance_low` and `balance_high` bound the 95 % bootstrap interval over examples; `gain` is the
+    mean of v(all) - v(none) in nats, over all examples that have one.
+    """
+    import pandas as pd
+
+    rows = []
+    for key, found in frames["balance"].groupby(list(KEYS)):
+        low, high = estimates.bootstrap_interval(found["balance"], seed=estimates.SEED)
+        row = dict(zip(KEYS, key, strict=True)) | {
+            "balance": estimates.mean(found["balance"]),
+            "balance_low": low,
+            "balance_high": high,
+            "gain": estimates.mean(found["gain"]),
+            "n": len(found),
+            "undefined": int(found["balance"].isna().sum()),
+            "reasons": estimates.count_reasons(found.loc[found["balance"].isna(), "reason"]),
+        }
+        rows.append(row)
+    rows.sort(key=lambda row: (row["model"], row["conflict_type"], row["steering"] != "none"))
+    return pd.DataFrame(rows, columns=list(COLUMNS))

@@ -1,0 +1,59 @@
+"""What the target models know without their context, and what they read out of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxaudit.report import estimates
+from ctxaudit.report.frames import Frames
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STUDY = "overlap"
+READS = ("recall",)
+
+COLUMNS = (
+    "dataset",
+    "model",
+    "base_without",
+    "base_with",
+    "tuned_without",
+    "tuned_with",
+    "gap",
+    "learned",
+    "n",
+    "undefined",
+)
+
+
+def build(frames: Frames) -> pd.DataFrame:
+    """One row per dataset and model: accuracy per variant, without and with the context.
+
+    `gap` is what fine-tuning added without context, `learned` the number of questions that only
+    the tuned model answers without it, `undefined` that of questions with a value missing.
+    """
+    import pandas as pd
+
+    from ctxaudit import recall
+
+    rows = []
+    for (dataset, model), found in frames["recall"].groupby(["dataset", "model"]):
+        accuracy = {
+            f"{variant}_{name}": estimates.mean(
+                found.loc[(found["variant"] == variant) & (found["context"] == context), "correct"]
+            )
+            for variant in ("base", "tuned")
+            for name, context in (("without", "none"), ("with", "full"))
+        }
+        row = {
+            "dataset": dataset,
+            "model": model,
+            **accuracy,
+            "gap": accuracy["tuned_without"] - accuracy["base_without"],
+            "learned": len(recall.learned(found)),
+            "n": found["example_id"].nunique(),
+            "undefined": found.loc[found["correct"].isna(), "example_id"].nunique(),
+        }
+        rows.append(row)
+    return pd.DataFrame(rows, columns=list(COLUMNS))

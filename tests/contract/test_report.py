@@ -1,0 +1,95 @@
+import csv
+import itertools
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import report_frames
+
+from ctxaudit import plugins
+from ctxaudit.report import formats, frames
+
+TABLES = plugins.available("report.tables")
+FIGURES = plugins.available("report.figures")
+MODULES = [("report.tables", name) for name in TABLES]
+MODULES += [("report.figures", name) for name in FIGURES]
+CASES = {
+    "full": report_frames.full(),
+    "two models": report_frames.full(models=("smollm2", "llama-3")),
+    "one method": report_frames.one_method(),
+    "undefined": report_frames.undefined(),
+    "empty": report_frames.empty(),
+}
+CAPTIONS = Path(__file__).parents[2] / "workflow/report"
+
+
+def read_by(module, case: str) -> dict[str, pd.DataFrame]:
+    return {kind: CASES[case][kind].copy() for kind in module.READS}
+
+
+@pytest.mark.parametrize(("kind", "name"), MODULES)
+def test_it_names_its_study_and_artifacts_that_exist(kind: str, name: str):
+    module = plugins.load(kind, name)
+    assert module.STUDY in {"overlap", "conflict"}
+    assert name.startswith(module.STUDY)
+    assert set(module.READS) <= set(frames.COLUMNS)
+
+
+@pytest.mark.parametrize(("kind", "name"), MODULES)
+def test_it_has_a_caption(kind: str, name: str):
+    assert len((CAPTIONS / f"{name}.rst").read_text("utf-8")) > 200
+
+
+@pytest.mark.parametrize(("name", "case"), itertools.product(TABLES, CASES))
+def test_every_row_has_its_number_of_examples_and_of_undefined_values(name: str, case: str):
+    module = plugins.load("report.tables", name)
+    table = module.build(read_by(module, case))
+    assert list(table.columns) == list(dict.fromkeys(table.columns))
+    assert {"n", "undefined"} <= set(table.columns)
+    assert table[["n", "undefined"]].notna().all(axis=None)
+    assert (table["undefined"] >= 0).all()
+    assert len(table) == 0 if case == "empty" else len(table) > 0
+    if case == "undefined":
+        assert (table["undefined"] > 0).any()
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_does_not_change_what_it_reads(name: str):
+    module = plugins.load("report.tables", name)
+    before = read_by(module, "full")
+    given = read_by(module, "full")
+    module.build(given)
+    for kind, frame in given.items():
+        pd.testing.assert_frame_equal(frame, before[kind])
+
+
+@pytest.mark.parametrize(("name", "case"), itertools.product(TABLES, CASES))
+def test_a_table_is_written_in_three_formats(name: str, case: str, tmp_path: Path):
+    module = plugins.load("report.tables", name)
+    table = module.build(read_by(module, case))
+    paths = {kind: tmp_path / f"t.{kind}" for kind in ("csv", "markdown", "latex")}
+    formats.write_table(table, **paths)
+    with paths["csv"].open(encoding="utf-8", newline="") as stream:
+        assert len(list(csv.reader(stream))) == len(table) + 1
+    assert "nan" not in re.findall(r"\w+", paths["markdown"].read_text("utf-8"))
+    assert paths["latex"].read_text("utf-8").count(r"\\") == len(table) + 1
+
+
+@pytest.mark.parametrize(("name", "case"), itertools.product(FIGURES, CASES))
+def test_a_figure_is_drawn_from_any_frames(name: str, case: str, tmp_path: Path):
+    module = plugins.load("report.figures", name)
+    figure = module.draw(read_by(module, case))
+    paths = {"pdf": tmp_path / "f.pdf", "png": tmp_path / "f.png"}
+    formats.write_figure(figure, **paths)
+    assert paths["pdf"].read_bytes().startswith(b"%PDF")
+    assert paths["png"].read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_modules_import_without_pandas_or_matplotlib():
+    names = [f"ctxaudit.{kind}.{name}" for kind, name in MODULES]
+    code = f"import sys, importlib\nfor n in {names!r}: importlib.import_module(n)\n"
+    code += "assert not {'pandas', 'matplotlib', 'scipy'} & set(sys.modules), 'heavy import'"
+    subprocess.run([sys.executable, "-c", code], check=True)
