@@ -22,6 +22,8 @@ from ctxaudit.metrics.rows import Row, row, table
 
 HIGHER_IS_BETTER = True
 
+_DIGITS = 12
+
 
 class Settings(BaseModel):
     """Sizes of the top and treatment of ties."""
@@ -82,7 +84,10 @@ def components(conditions: FloatArray) -> Components:
     if gain <= 0:
         reason = "full-context gain is not positive"
         return Components(gain=gain, util=nan, rmi=nan, bcs=nan, reason=reason)
-    util, rmi = float((only - empty) / gain), float((full - removed) / gain)
+    # Means over tie draws carry rounding, which must not turn a 0 into a negative part.
+    util, rmi = (
+        round(float(part / gain), _DIGITS) + 0.0 for part in (only - empty, full - removed)
+    )
     if min(util, rmi) < 0:
         return Components(gain=gain, util=util, rmi=rmi, bcs=nan, reason="Util or RmI is negative")
     return Components(gain=gain, util=util, rmi=rmi, bcs=float(np.sqrt(util * rmi)))

@@ -41,6 +41,14 @@ def test_a_negative_part_leaves_the_score_undefined_and_is_shown():
     assert found.reason == "Util or RmI is negative"
 
 
+def test_rounding_does_not_make_a_part_negative():
+    averaged = conditions(3, 10, 10, 3)
+    averaged[:, 3] = 0.3 - 1e-17
+    averaged[:, 2] = np.nextafter(1, 2)
+    found = components(averaged)
+    assert (found.util, found.rmi, found.bcs) == (0, 0, 0)
+
+
 def test_undefined_examples_leave_all_four_accuracies():
     known = conditions(2, 10, 6, 8)
     with_gap = np.vstack([known, [[np.nan] * 4]])
