@@ -96,6 +96,18 @@ def test_reads_no_more_than_it_planned(name: str):
     np.testing.assert_array_equal(run(name, part).scores, run(name, whole).scores)
 
 
+def test_the_joint_plan_suffices_beyond_the_exact_limit(overlap_results):
+    examples = overlap_results(num_examples=1, num_sources=7).examples
+    plan = apply.plan_masks(examples, dict.fromkeys(METHODS, {}), exact_limit=3, seed=5)[0]
+    assert len(np.unique(plan, axis=0)) == len(plan) < 2**7
+    for name in METHODS:
+        whole = evidence_for(name, 7)
+        if isinstance(whole, Ablations):
+            rows = [(whole.masks == mask).all(axis=1).argmax() for mask in plan]
+            part = dataclasses.replace(whole, masks=plan, logprobs=whole.logprobs[rows])
+            np.testing.assert_array_equal(run(name, part).scores, run(name, whole).scores)
+
+
 @each
 def test_a_response_of_no_tokens_has_a_reason(name: str):
     found = run(name, evidence_for(name, 3, num_tokens=0))
