@@ -98,7 +98,7 @@ def test_reads_no_more_than_it_planned(name: str):
 
 def test_the_joint_plan_suffices_beyond_the_exact_limit(overlap_results):
     examples = overlap_results(num_examples=1, num_sources=7).examples
-    plan = apply.plan_masks(examples, dict.fromkeys(METHODS, {}), exact_limit=3, seed=5)[0]
+    plan = apply.plan_masks(examples, {name: {} for name in METHODS}, exact_limit=3, seed=5)[0]
     assert len(np.unique(plan, axis=0)) == len(plan) < 2**7
     for name in METHODS:
         whole = evidence_for(name, 7)
