@@ -7,7 +7,7 @@ from ctxaudit import plugins
 from ctxaudit.ablation import cost, masks
 from ctxaudit.ablation.cost import Frame, MaskCounts
 from ctxaudit.config import Config, EndpointModel
-from ctxaudit.stages.work import Work, read_frame
+from ctxaudit.stages.work import Work, instruction_tokens, read_frame
 from ctxaudit.workload import QuestionLoad, Workload
 
 _NUM_VARIANTS = 2
@@ -56,9 +56,9 @@ def _embedding(config: Config, load: Workload) -> Work:
 def _reranking(config: Config, load: Workload, questions: QuestionLoad) -> Work:
     settings = config.overlap.reranking
     query = questions.query_tokens + questions.choice_tokens
-    frame = read_frame(config, settings.prompt, query=query, source=_segment_tokens(load))
     num_candidates = 2 * config.overlap.retrieval.num_candidates * questions.num_examples
-    prompt = num_candidates * frame.prompt(1)
+    each = instruction_tokens(config, settings.prompt) + query + _segment_tokens(load)
+    prompt = num_candidates * each
     if isinstance(config.models[settings.judge], EndpointModel):
         return Work(
             stage="rerank",
@@ -78,16 +78,14 @@ def _reranking(config: Config, load: Workload, questions: QuestionLoad) -> Work:
 
 def _smoothing(config: Config, load: Workload, questions: QuestionLoad) -> Work:
     settings = config.overlap.smoothing
-    segment, num_sources = _segment_tokens(load), _num_sources(config)
-    frame = read_frame(config, settings.prompt, query=questions.query_tokens, source=segment)
-    prompt = questions.num_examples * frame.prompt(num_sources)
-    written = settings.token_factor * num_sources * segment
+    segments = _num_sources(config) * _segment_tokens(load)
+    prompt = instruction_tokens(config, settings.prompt) + segments
     return Work(
         stage="smooth",
         model=settings.generator,
         sequences=questions.num_examples,
-        tokens=prompt,
-        generated_tokens=questions.num_examples * written,
+        tokens=questions.num_examples * prompt,
+        generated_tokens=questions.num_examples * settings.token_factor * segments,
     )
 
 

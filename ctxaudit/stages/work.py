@@ -43,3 +43,12 @@ def read_frame(config: Config, path: str, *, query: float, source: float) -> Fra
         source=source,
         characters_per_token=config.planning.characters_per_token,
     )
+
+
+def instruction_tokens(config: Config, path: str) -> float:
+    """Tokens of a judge's or generator's prompt before its stage fills in the placeholders."""
+    task = prompts.read_task(path)
+    turns = [task.user, *(text for e in task.examples for text in (task.user, e.reply))]
+    filled = [value for example in task.examples for value in example.values.values()]
+    characters = len("".join([task.system or "", *turns, *filled]))
+    return characters / config.planning.characters_per_token

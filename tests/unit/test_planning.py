@@ -17,15 +17,21 @@ without_sources: "{query}"
 separator: ""
 """
 
+TASK = """
+system: "12345678"
+user: "1234"
+examples: [{values: {passage: "12345678"}, reply: "1234"}]
+"""
+
 # Hand-computed from the sizes in `toy`: two sources of 40 tokens, a query of 10, four options of 4.
 EXPECTED = {
     # stage: (sequences, tokens, shared_tokens, generated_tokens)
     # 6 + 1 passages of 240 + 40 tokens; 5 queries of 10 + 4.
     "embed": (12, 350, 350, 0),
-    # 20 candidates of 40 + 14 tokens, 11 grades of 2 tokens each.
-    "rerank": (220, 12_320, 1_520, 0),
-    # 5 prompts of 80 + 10; 1.5 times 80 new tokens each.
-    "smooth": (5, 450, 450, 600),
+    # 20 candidates of 40 + 14 tokens after 7 of instruction, 11 grades of 2 tokens each.
+    "rerank": (220, 13_860, 1_660, 0),
+    # 5 prompts of 80 + 7; 1.5 times 80 new tokens each.
+    "smooth": (5, 435, 435, 600),
     # 2 documents of 100 tokens, twice, in blocks of 50.
     "finetune": (8, 400, 400, 0),
     # 10 contexts; alone 4 options x (4 x 15 + 4 x 40), shared 3 x 40 + 4 x (10 + 4 x 5).
@@ -47,6 +53,8 @@ EXPECTED = {
 def toy(folder: Path, **changes: Any) -> Config:
     prompt = folder / "prompt.yaml"
     prompt.write_text(PROMPT, encoding="utf-8")
+    task = folder / "task.yaml"
+    task.write_text(TASK, encoding="utf-8")
     names = ("reasoning", "summarization", "single_reasoning", "single_summarization")
     absent = str(folder / "absent")
     raw = {
@@ -62,8 +70,8 @@ def toy(folder: Path, **changes: Any) -> Config:
             "chunking": {"tokenizer": "local", "num_tokens": 40, "overlap": 10},
             "embedding": {"model": "local"},
             "retrieval": {"num_candidates": 2},
-            "reranking": {"judge": "local", "prompt": str(prompt), "num_iw": 1, "num_icl": 1},
-            "smoothing": {"generator": "local", "prompt": str(prompt), "token_factor": 1.5},
+            "reranking": {"judge": "local", "prompt": str(task), "num_iw": 1, "num_icl": 1},
+            "smoothing": {"generator": "local", "prompt": str(task), "token_factor": 1.5},
             "finetuning": {"modules": {"local": ["q"]}, "num_epochs": 2, "max_tokens": 50},
             "answering": {"prompt": str(prompt)},
             "ablation": {"exact_limit": 8},
@@ -119,7 +127,7 @@ def test_hours_follow_from_the_speeds_and_training_costs_three_passes(tmp_path: 
     table = planning.plan(toy(tmp_path))
     assert row(table, "embed").hours == pytest.approx(350 / 10 / 3600)
     assert row(table, "finetune").hours == pytest.approx(3 * 400 / 10 / 3600)
-    assert row(table, "smooth").hours == pytest.approx((450 / 10 + 600 / 2) / 3600)
+    assert row(table, "smooth").hours == pytest.approx((435 / 10 + 600 / 2) / 3600)
     assert row(table, "balance").hours == pytest.approx(1050 / 10 / 3600)
 
 
@@ -132,7 +140,7 @@ def test_hours_without_a_speed_are_undefined_and_say_why(tmp_path: Path):
 
 def test_an_endpoint_gets_one_call_per_candidate_and_no_hours(tmp_path: Path):
     found = row(planning.plan(toy(tmp_path, overlap__reranking__judge="remote")), "rerank")
-    assert (found.sequences, found.tokens, found.generated_tokens) == (20, 1_080, 40)
+    assert (found.sequences, found.tokens, found.generated_tokens) == (20, 1_220, 40)
     assert np.isnan(found.hours)
     assert "endpoint" in found.reason
 
@@ -189,7 +197,7 @@ def test_windows_cover_a_document(length: int, expected: int):
 def test_shown_plan_names_gaps_and_assumptions(tmp_path: Path):
     settings = toy(tmp_path, overlap__smoothing__generator="remote")
     shown = planning.show(planning.plan(settings))
-    assert "12,320" in shown
+    assert "13,860" in shown
     assert "remote: hours not known: an endpoint, which is paid by tokens" in shown
     assert "sizes as planning states: retain, forget, toy, temporal, ambiguity" in shown
     smooth = next(line for line in shown.splitlines() if " smooth " in line)
