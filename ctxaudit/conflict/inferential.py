@@ -15,14 +15,17 @@ BRANCHES = ("original", "conflicting")
 def consistent_twin(example: Example) -> Example:
     """Only the original chain of premises (appendix D.1).
 
-    Without the conflicting branch another answer may be right: gold becomes the record's
-    `original_answer`, and is None where the record does not state one.
+    Without the conflicting branch another answer may be right, so gold becomes the record's
+    `original_answer`.
     """
+    if "original_answer" not in example.tags:
+        raise UserError(
+            f"{example.id}: original_answer: is missing; state the label that the original "
+            "premises lead to, which is the gold answer of the consistent twin"
+        )
     twin = twins.keep(example, lambda source: _branch(example, source) == "original")
-    tags = {key: value for key, value in twin.tags.items() if key != "gold_all"}
-    gold = tags.get("original_answer")
-    if gold is not None:
-        tags["gold_all"] = json.dumps([gold], ensure_ascii=False)
+    gold = twin.tags["original_answer"]
+    tags = {**twin.tags, "gold_all": json.dumps([gold], ensure_ascii=False)}
     return replace(twin, gold=gold, tags=tags)
 
 

@@ -149,11 +149,11 @@ def test_a_file_that_is_no_json_object_is_refused_by_name(tmp_path, content):
     assert str(file) in str(caught.value)
 
 
-def test_a_file_cut_anywhere_or_with_any_byte_broken_is_refused(tmp_path):
+def test_a_file_cut_anywhere_or_with_a_broken_byte_is_refused(tmp_path):
     folder = tmp_path / "temporal"
     raw = json.dumps(RECORD).encode()
     broken = [raw[:cut] for cut in range(len(raw))]
-    broken += [raw[:at] + b"\xff" + raw[at + 1 :] for at in range(len(raw))]
+    broken += [raw[:at] + b"\xff" + raw[at + 1 :] for at in range(0, len(raw), 3)]
     folder.mkdir()
     for content in broken:
         (folder / "1.json").write_bytes(content)

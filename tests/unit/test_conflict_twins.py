@@ -21,6 +21,7 @@ def example(labels, *, attribute="", accurate=None, **fields):
         for number, value in enumerate(labels, start=1)
     )
     record = {"id": "x-1", "query": "Which?", "task": "reasoning", "sources": sources, "group": "g"}
+    record["tags"] = {"original_answer": "True"}
     return Example(**{**record, **fields})
 
 
@@ -45,9 +46,8 @@ def test_inferential_twin_has_the_answer_that_holds_without_the_branch():
     twin = build(example(**labels, tags=tags))
     assert twin.gold == "True"
     assert json.loads(twin.tags["gold_all"]) == ["True"]
-    unknown = build(example(**labels, tags={"gold_all": '["Uncertain"]'}))
-    assert unknown.gold is None
-    assert "gold_all" not in unknown.tags
+    with pytest.raises(UserError, match="x-1: original_answer"):
+        build(example(**labels, tags={"gold_all": '["Uncertain"]'}))
 
 
 def test_temporal_is_anchored_on_the_time_of_the_accurate_pieces():
