@@ -8,7 +8,7 @@ ends up in the token ids, hence in the score store's key.
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -17,6 +17,8 @@ from ctxaudit.errors import UserError
 from ctxaudit.interface import BoolArray, Example, Task
 
 Messages = list[dict[str, str]]
+
+Prompt = TypeVar("Prompt", bound=BaseModel)
 
 
 class PromptTemplate(BaseModel):
@@ -43,11 +45,45 @@ class PromptTemplate(BaseModel):
     response_prefix: str = ""
 
 
+class TaskExample(BaseModel):
+    """One worked example: what the user gives and the reply that is wanted."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    values: dict[str, str]
+    reply: str
+
+
+class TaskPrompt(BaseModel):
+    """Instructions to a judge or generator, always as chat.
+
+    Attributes:
+        system: System message; None leaves the model's own default.
+        user: User message with the placeholders that its stage fills.
+        examples: Turns before it: the user message filled with their values, and the reply.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    system: str | None = None
+    examples: tuple[TaskExample, ...] = ()
+    user: str
+
+
 def read(path: str | Path) -> PromptTemplate:
     """Read a prompt file; UserError names the file and the key at fault."""
+    return _read(path, PromptTemplate)
+
+
+def read_task(path: str | Path) -> TaskPrompt:
+    """Read a judge's or generator's prompt file; UserError names the file and the key at fault."""
+    return _read(path, TaskPrompt)
+
+
+def _read(path: str | Path, kind: type[Prompt]) -> Prompt:
     try:
         raw = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-        return PromptTemplate.model_validate(raw)
+        return kind.model_validate(raw)
     except OSError as error:
         raise UserError(f"{path}: prompt file cannot be read: {error.strerror}") from None
     except yaml.YAMLError as error:
@@ -84,15 +120,41 @@ def text(template: PromptTemplate, query: str, sources: Sequence[str]) -> str:
     return fill(body, {"sources": shown, "query": query})
 
 
+def task_messages(prompt: TaskPrompt, values: Mapping[str, str]) -> Messages:
+    """The chat messages of a task, its examples first, so that requests share them."""
+    system = [] if prompt.system is None else [{"role": "system", "content": prompt.system}]
+    turns = [
+        turn
+        for example in prompt.examples
+        for turn in (
+            {"role": "user", "content": fill(prompt.user, example.values)},
+            {"role": "assistant", "content": example.reply},
+        )
+    ]
+    return [*system, *turns, {"role": "user", "content": fill(prompt.user, values)}]
+
+
+def chat_ids(tokenizer: Any, chat: Messages) -> list[int]:
+    """Token ids of a chat, up to where the model's reply begins.
+
+    Raises:
+        UserError: if the model has no chat template.
+    """
+    if not tokenizer.chat_template:
+        raise UserError(
+            "the model has no chat template; choose one that is tuned for chat, or put a "
+            "chat_template.jinja into its folder"
+        )
+    rendered = tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
+    return list(tokenizer(rendered, add_special_tokens=False).input_ids)
+
+
 def prompt_ids(
     template: PromptTemplate, tokenizer: Any, query: str, sources: Sequence[str]
 ) -> list[int]:
     """Token ids of the prompt, up to where the response begins; one BOS if the model has one."""
     if template.chat:
-        rendered = tokenizer.apply_chat_template(
-            messages(template, query, sources), add_generation_prompt=True, tokenize=False
-        )
-        return list(tokenizer(rendered, add_special_tokens=False).input_ids)
+        return chat_ids(tokenizer, messages(template, query, sources))
     return list(tokenizer(text(template, query, sources)).input_ids)
 
 

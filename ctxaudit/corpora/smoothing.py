@@ -1,0 +1,104 @@
+"""A language model joins the segments into one document (overlap study, section 4, step 3).
+
+The paper asks for all facts kept, transitions added, nothing new and the terminology kept, with
+the provenance of each segment preserved. All of it is checked here; where a reply fails, the
+plain segments stay and the example says why.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ctxaudit import prompts
+from ctxaudit.config import Smoothing
+from ctxaudit.corpora import segments
+from ctxaudit.interface import Example
+from ctxaudit.llm.client import Client
+from ctxaudit.llm.requests import ChatRequest, Completion
+from ctxaudit.logs import logger
+from ctxaudit.prompts import TaskPrompt
+
+_CHARACTERS_PER_TOKEN = 3
+"""Technical text; plain English has four. The request must not depend on a tokenizer."""
+
+
+def smooth(
+    examples: Sequence[Example], client: Client, prompt: TaskPrompt, settings: Smoothing
+) -> list[Example]:
+    """The examples in their order, each with smoothed sources or its plain ones.
+
+    Ids, provenance and order of the sources stay. The tag `smoothed` is "yes" or "no", the tag
+    `smoothing_fault` the reason of a "no", else empty.
+
+    Args:
+        examples: Examples with sources.
+        client: The generator.
+        prompt: User text with `{segments}`.
+        settings: Output limit and check of facts.
+    """
+    asked = [example for example in examples if not _obstacle(example)]
+    replies = client.complete(
+        [_request(example, client.name, prompt, settings) for example in asked],
+        batch_size=settings.batch_size,
+    )
+    by_id = {example.id: reply for example, reply in zip(asked, replies, strict=True)}
+    smoothed = [_apply(example, by_id.get(example.id), settings) for example in examples]
+    faults = Counter(example.tags["smoothing_fault"] for example in smoothed)
+    num_smoothed = faults.pop("", 0)
+    logger.info("%d of %d contexts smoothed", num_smoothed, len(smoothed))
+    for fault, count in faults.most_common():
+        logger.info("plain segments kept: %s: %d", fault, count)
+    return smoothed
+
+
+def _obstacle(example: Example) -> str:
+    """Why an example cannot be smoothed at all, else empty."""
+    if len(example.sources) < 2:
+        return "fewer than two segments"
+    if any(segments.holds_marker(source.text) for source in example.sources):
+        return "a segment holds a marker"
+    return ""
+
+
+def _request(example: Example, model: str, prompt: TaskPrompt, settings: Smoothing) -> ChatRequest:
+    marked = segments.mark([source.text for source in example.sources])
+    limit = math.ceil(settings.token_factor * len(marked) / _CHARACTERS_PER_TOKEN)
+    return ChatRequest(
+        model=model,
+        messages=prompts.task_messages(prompt, {"segments": marked}),
+        max_new_tokens=limit,
+    )
+
+
+def _apply(example: Example, reply: Completion | None, settings: Smoothing) -> Example:
+    texts, fault = ([], _obstacle(example)) if reply is None else _read(example, reply, settings)
+    if fault:
+        return _tagged(example, "no", fault)
+    sources = tuple(
+        replace(source, text=text) for source, text in zip(example.sources, texts, strict=True)
+    )
+    return _tagged(replace(example, sources=sources), "yes", "")
+
+
+def _read(example: Example, reply: Completion, settings: Smoothing) -> tuple[list[str], str]:
+    """The smoothed segments and why they cannot be used, else empty."""
+    if reply.finish != "stop":
+        return [], f"reply ended by {reply.finish}"
+    texts = segments.unmark(reply.text, len(example.sources))
+    if texts is None:
+        return [], "markers lost"
+    plain = [source.text for source in example.sources]
+    recalls = [
+        segments.fact_recall(before, after) for before, after in zip(plain, texts, strict=True)
+    ]
+    if min(recalls) < settings.min_fact_recall:
+        return [], "facts lost"
+    if segments.new_facts(" ".join(plain), " ".join(texts)):
+        return [], "information added"
+    return texts, ""
+
+
+def _tagged(example: Example, smoothed: str, fault: str) -> Example:
+    tags = {**example.tags, "smoothed": smoothed, "smoothing_fault": fault}
+    return replace(example, tags=tags)

@@ -1,0 +1,111 @@
+"""A language model of this process as judge and generator."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from ctxaudit import prompts
+from ctxaudit.ablation import scorer
+from ctxaudit.ablation.scorer import ScoreRequest
+from ctxaudit.errors import UserError
+from ctxaudit.generation import generate
+from ctxaudit.llm.requests import ChatRequest, Completion
+from ctxaudit.models import LanguageModel
+
+_SCORED_TOGETHER = 32
+"""Requests between two writes to the store, which bounds what a killed job loses."""
+
+
+class InProcess:
+    """Greedy replies, or the log-probability of each answer of a closed set.
+
+    Args:
+        digest: The model's digest, known before it is loaded.
+        load: Loads the model; called at the first request that the store does not hold.
+        batch_tokens: Upper limit of tokens in one scoring pass.
+    """
+
+    def __init__(
+        self, digest: str, load: Callable[[], LanguageModel], *, batch_tokens: int = 4096
+    ) -> None:
+        self.digest = digest
+        self._load = load
+        self._batch_tokens = batch_tokens
+
+    def complete(
+        self, requests: Sequence[ChatRequest], *, batch_size: int
+    ) -> Iterator[tuple[int, Completion]]:
+        """Position and reply of each request; closed answers first.
+
+        Raises:
+            UserError: for a temperature other than 0, or a prompt that exceeds the window.
+        """
+        for request in requests:
+            if request.temperature != 0:
+                raise UserError(
+                    f"{request.model}: temperature {request.temperature}: a model in this process "
+                    "decodes greedily; allowed: 0"
+                )
+        model = self._load()
+        ids = [tuple(prompts.chat_ids(model.tokenizer, request.messages)) for request in requests]
+        closed = [at for at, request in enumerate(requests) if request.choices]
+        for start in range(0, len(closed), _SCORED_TOGETHER):
+            yield from self._choose(model, requests, ids, closed[start : start + _SCORED_TOGETHER])
+        free = [at for at, request in enumerate(requests) if not request.choices]
+        yield from _write(model, requests, ids, free, batch_size)
+
+    def _choose(
+        self,
+        model: LanguageModel,
+        requests: Sequence[ChatRequest],
+        ids: Sequence[tuple[int, ...]],
+        positions: Sequence[int],
+    ) -> Iterator[tuple[int, Completion]]:
+        asked = [
+            ScoreRequest(ids[at], _complete_answer(model, choice), requests[at].model)
+            for at in positions
+            for choice in requests[at].choices
+        ]
+        scored = iter(scorer.score(model, asked, batch_tokens=self._batch_tokens))
+        for at in positions:
+            logprobs = [next(scored) for _ in requests[at].choices]
+            sums = tuple(float(values.sum()) for values in logprobs)
+            yield (
+                at,
+                Completion(
+                    text=requests[at].choices[sums.index(max(sums))],
+                    finish="stop",
+                    prompt_tokens=len(ids[at]),
+                    new_tokens=sum(map(len, logprobs)),
+                    choice_logprobs=sums,
+                ),
+            )
+
+
+def _complete_answer(model: LanguageModel, choice: str) -> tuple[int, ...]:
+    # The end token keeps "1" from being taken for the beginning of "10".
+    tokenizer = model.tokenizer
+    return (*tokenizer(choice, add_special_tokens=False).input_ids, tokenizer.eos_token_id)
+
+
+def _write(
+    model: LanguageModel,
+    requests: Sequence[ChatRequest],
+    ids: Sequence[tuple[int, ...]],
+    positions: Sequence[int],
+    batch_size: int,
+) -> Iterator[tuple[int, Completion]]:
+    written = generate(
+        model,
+        [ids[at] for at in positions],
+        max_new_tokens=[requests[at].max_new_tokens for at in positions],
+        batch_size=batch_size,
+    )
+    for at, reply in zip(positions, written, strict=True):
+        yield (
+            at,
+            Completion(
+                text=reply.text,
+                finish=reply.finish,
+                prompt_tokens=len(ids[at]),
+                new_tokens=len(reply.ids),
+            ),
+        )

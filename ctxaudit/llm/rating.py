@@ -1,0 +1,54 @@
+"""From a reply to a score."""
+
+import json
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+from ctxaudit.llm.requests import Completion, Rating
+
+
+def read_rating(reply: Completion, low: int, high: int) -> Rating:
+    """The expectation over scored choices, else the number that the reply names.
+
+    A written reply must be a whole number alone (`7`, `7/10`, `Score: 7.`) or JSON with the key
+    `score`; all else is NaN with its reason, never a guess.
+    """
+    if reply.choice_logprobs:
+        return Rating(score=expectation(reply.choice_logprobs, low))
+    if reply.finish != "stop":
+        return _undefined(reply.finish)
+    number = _parse(reply.text, high)
+    if number is None:
+        return _undefined("unparsable")
+    if not low <= number <= high:
+        return _undefined("out of range")
+    return Rating(score=number)
+
+
+def expectation(logprobs: tuple[float, ...], low: int) -> float:
+    """Mean of the whole numbers from `low` under the softmax of their log-probabilities."""
+    weights = np.exp(np.asarray(logprobs) - max(logprobs))
+    return float(weights @ np.arange(low, low + len(weights)) / weights.sum())
+
+
+def _undefined(reason: str) -> Rating:
+    return Rating(score=float("nan"), reason=reason)
+
+
+def _parse(text: str, high: int) -> float | None:
+    body = text.strip().removeprefix("```json").strip("`").strip()
+    try:
+        value: Any = json.loads(body)
+    except ValueError:
+        value = None
+    if isinstance(value, dict):
+        score = value.get("score")
+        is_number = isinstance(score, int | float) and not isinstance(score, bool)
+        return float(score) if is_number and math.isfinite(score) else None
+    found = re.fullmatch(
+        rf"[^\w-]*(?:score[^\w-]*)?(-?\d{{1,6}})(?:\s*/\s*{high})?\W*", body, re.IGNORECASE
+    )
+    return float(found[1]) if found else None
