@@ -37,8 +37,7 @@ def blocks(network: Any) -> list[torch.nn.Module]:
 
 def hidden_of(output: Any) -> torch.Tensor:
     """The residual stream (B, T, D) in a block's output, a tensor or a tuple that it leads."""
-    hidden = output[0] if isinstance(output, tuple) else output
-    assert isinstance(hidden, torch.Tensor)  # noqa: S101
+    hidden: torch.Tensor = output[0] if isinstance(output, tuple) else output
     return hidden
 
 

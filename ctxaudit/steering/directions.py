@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ctxaudit.interface import FloatArray
+from ctxaudit.logs import logger
 
 _MIN_NORM = 1e-8
 
@@ -20,7 +21,8 @@ def direction(
         single: N arrays (K_n, L+1, D), states of the prompts with one piece of evidence each.
 
     Returns:
-        (L, D) float64, each row of unit length, or zero where the two centres coincide.
+        (L, D) float64, each row of unit length, or zero where the two centres coincide, which is
+        logged with the number of such blocks.
     """
     if len(single) != len(combined) or not len(combined):
         raise ValueError(f"{len(combined)} combined and {len(single)} sets of single states")
@@ -28,9 +30,8 @@ def direction(
     neutral = np.mean([states.mean(axis=0, dtype=np.float64) for states in single], axis=0)
     difference = (neutral - combined.mean(axis=0, dtype=np.float64))[1:]
     norms = np.linalg.norm(difference, axis=-1, keepdims=True)
-    return np.where(norms < _MIN_NORM, 0.0, difference / np.maximum(norms, _MIN_NORM))
-
-
-def degenerate_layers(u: FloatArray) -> list[int]:
-    """Blocks (1…L) whose direction is undefined and therefore zero."""
-    return [int(row) + 1 for row in np.flatnonzero(~u.any(axis=-1))]
+    degenerate = norms < _MIN_NORM
+    if degenerate.any():
+        blocks = (np.flatnonzero(degenerate) + 1).tolist()
+        logger.warning("the direction of %d blocks has no length: %s", len(blocks), blocks)
+    return np.where(degenerate, 0.0, difference / np.maximum(norms, _MIN_NORM))
