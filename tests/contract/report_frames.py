@@ -8,8 +8,8 @@ import pandas as pd
 from ctxaudit.report.frames import COLUMNS
 
 METHODS = ("attribot", "contextcite", "token_shapley", "tracllm")
-REASONING = ("inferential", "misinformation", "temporal")
-SUMMARIZATION = ("ambiguity", "granularity", "perspective")
+REASONING = ("inferential", "misinformation")
+SUMMARIZATION = ("ambiguity", "perspective")
 STEERINGS = ("none", "first_generated", "all_tokens")
 
 
@@ -149,6 +149,6 @@ def _balance(rng, model):
 
 def _probes(rng, model):
     for name in (*REASONING, *SUMMARIZATION):
-        for layer in range(-1, 31):
-            auc = 1.0 if layer < 0 else 0.5 + 0.45 * np.tanh(layer / 8) * rng.uniform(0.9, 1)
+        for layer in range(-1, 9):
+            auc = 1.0 if layer < 0 else 0.5 + 0.45 * np.tanh(layer / 3) * rng.uniform(0.9, 1)
             yield (model, name, layer, auc, 0.05, 24, 5, layer != 7, "")

@@ -31,7 +31,8 @@ def build(frames: Frames) -> pd.DataFrame:
     """One row per dataset and model: accuracy per variant, without and with the context.
 
     `gap` is what fine-tuning added without context, `learned` the number of questions that only
-    the tuned model answers without it, `undefined` that of questions with a value missing.
+    the tuned model answers without it, `undefined` that of questions with a value missing, which
+    are not among the learned.
     """
     import pandas as pd
 
@@ -46,14 +47,15 @@ def build(frames: Frames) -> pd.DataFrame:
             for variant in ("base", "tuned")
             for name, context in (("without", "none"), ("with", "full"))
         }
+        undefined = found.loc[found["correct"].isna(), "example_id"].unique()
         row = {
             "dataset": dataset,
             "model": model,
             **accuracy,
             "gap": accuracy["tuned_without"] - accuracy["base_without"],
-            "learned": len(recall.learned(found)),
+            "learned": len(recall.learned(found[~found["example_id"].isin(undefined)])),
             "n": found["example_id"].nunique(),
-            "undefined": found.loc[found["correct"].isna(), "example_id"].nunique(),
+            "undefined": len(undefined),
         }
         rows.append(row)
     return pd.DataFrame(rows, columns=list(COLUMNS))

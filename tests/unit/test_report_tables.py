@@ -1,0 +1,165 @@
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ctxaudit import plugins
+from ctxaudit.report.frames import COLUMNS
+
+NAN = float("nan")
+
+
+def build(name: str, **rows: list[tuple[Any, ...]]) -> pd.DataFrame:
+    frames = {kind: pd.DataFrame(found, columns=COLUMNS[kind]) for kind, found in rows.items()}
+    return plugins.load("report.tables", name).build(frames)
+
+
+def metric(name: str, variant: str, parameter: str, value: float, n: int, undefined: int = 0):
+    reason = "made undefined" if math.isnan(value) else ""
+    return ("demo", "tiny", name, "loo", variant, parameter, value, reason, n, undefined)
+
+
+def test_recall_by_hand():
+    answers = {
+        ("base", "none"): [0, 0, 1, NAN],
+        ("base", "full"): [1, 1, 1, 0],
+        ("tuned", "none"): [1, 0, 1, 1],
+        ("tuned", "full"): [1, 1, 0, 0],
+    }
+    rows = [
+        ("demo", "tiny", variant, context, f"q{number}", correct, "")
+        for (variant, context), outcomes in answers.items()
+        for number, correct in enumerate(outcomes)
+    ]
+    row = build("overlap_recall", recall=rows).iloc[0]
+    assert row["base_without"] == pytest.approx(1 / 3)
+    assert row["base_with"] == 0.75
+    assert row["tuned_without"] == 0.75
+    assert row["tuned_with"] == 0.5
+    assert row["gap"] == pytest.approx(0.75 - 1 / 3)
+    assert (row["learned"], row["n"], row["undefined"]) == (1, 4, 1)
+
+
+def test_attribution_puts_each_value_in_the_row_of_its_parameters():
+    rows = [
+        metric("cac", "both", "rho=0.5", 0.4, 20, 2),
+        metric("cac", "both", "rho=0.9", 0.6, 20, 2),
+        metric("bcs", "base", "k=1", 0.7, 20),
+        metric("bcs", "base", "k=2", NAN, 20),
+        metric("bcs", "tuned", "k=1", 0.99, 20),
+        metric("aps", "both", "k=1,rho=0.5", 0.51, 20, 2),
+        metric("aps", "both", "k=1, rho=0.9", 0.65, 20, 2),
+        metric("drop_at_k", "base", "k=7", 3.0, 20),
+    ]
+    table = build("overlap_attribution", metrics=rows).set_index(["k", "rho"])
+    assert list(table.index) == [(1, 0.5), (1, 0.9), (2, 0.5), (2, 0.9)]
+    assert table["cac"].tolist() == [0.4, 0.6, 0.4, 0.6]
+    assert table["bcs"].tolist()[:2] == [0.7, 0.7]
+    assert table["aps"].tolist()[:2] == [0.51, 0.65]
+    assert table["bcs"].isna().tolist() == [False, False, True, True]
+    assert "made undefined" in table.loc[(2, 0.5), "reason"]
+    assert set(table["n"]) == {20}
+    assert set(table["undefined"]) == {2}
+
+
+def test_likelihood_has_a_column_per_k_in_numeric_order():
+    rows = [metric("drop_at_k", "base", f"k={k}", k / 10, 5) for k in (10, 2)]
+    rows += [metric("lds", "base", "masks=all", 0.8, 5)]
+    rows += [metric("lds", "base", "masks=held-out", NAN, 5, 5)]
+    table = build("overlap_likelihood", metrics=rows)
+    assert list(table.columns[4:8]) == ["drop_2", "drop_10", "lds_held_out", "lds_all"]
+    row = table.iloc[0]
+    assert (row["drop_2"], row["drop_10"], row["lds_all"]) == (0.2, 1.0, 0.8)
+    assert math.isnan(row["lds_held_out"])
+    assert (row["n"], row["undefined"], row["reason"]) == (5, 5, "made undefined")
+
+
+def test_separation_reads_the_tuned_model():
+    rows = [metric("ssp", "tuned", "", 0.52, 9), metric("auc", "tuned", "", 0.61, 9, 1)]
+    row = build("overlap_separation", metrics=rows).iloc[0]
+    assert (row["ssp"], row["auc"], row["n"], row["undefined"]) == (0.52, 0.61, 9, 1)
+
+
+def test_contexts_count_faults_and_unparsable_judgements():
+    table = build(
+        "overlap_contexts",
+        examples=[
+            ("demo", "q0", 4, "yes", ""),
+            ("demo", "q1", 6, "no", "a marker is lost"),
+            ("demo", "q2", 4, "no", "a marker is lost"),
+            ("demo", "q3", 4, "", ""),
+        ],
+        candidates=[
+            ("demo", "retain", "q0", 0.5, 8.0, ""),
+            ("demo", "retain", "q1", 0.7, NAN, "no number"),
+        ],
+    ).set_index("measure")
+    assert table.loc["segments per context", "value"] == 4.5
+    smoothed = table.loc["share smoothed"]
+    assert smoothed["value"] == pytest.approx(1 / 3)
+    assert (smoothed["n"], smoothed["undefined"]) == (4, 1)
+    assert smoothed["reasons"] == "a marker is lost: 2"
+    relevance = table.loc["relevance, retain corpus"]
+    assert (relevance["value"], relevance["n"], relevance["undefined"]) == (8.0, 2, 1)
+    assert relevance["reasons"] == "no number: 1"
+
+
+def test_responses_count_no_answer_as_an_outcome():
+    def row(steering: str, outcome: str, lenient: int, finish: str):
+        reason = "cut before an answer" if outcome == "unanswered" else ""
+        strict = int(outcome == "correct")
+        return ("tiny", steering, "e", "temporal", outcome, strict, lenient, finish, 9, reason)
+
+    table = build(
+        "conflict_responses",
+        conflict_accuracy=[
+            row("all_tokens", "wrong", 0, "stop"),
+            row("none", "correct", 1, "stop"),
+            row("none", "unanswered", 1, "length"),
+            row("none", "unanswered", 0, "length"),
+            row("none", "wrong", 0, "length"),
+        ],
+    )
+    assert table["steering"].tolist() == ["none", "all_tokens"]
+    first = table.iloc[0]
+    assert (first["strict"], first["lenient"]) == (0.25, 0.5)
+    assert (first["unanswered"], first["cut_at_length"]) == (2, 3)
+    assert (first["n"], first["undefined"]) == (4, 0)
+    assert first["reasons"] == "cut before an answer: 2"
+    assert first["strict_low"] < 0.25 < first["strict_high"]
+
+
+def test_balance_leaves_the_undefined_out_of_its_mean_and_counts_them():
+    def row(value: float, gain: float, reason: str = ""):
+        return ("tiny", "none", "e", "ambiguity", 2, [1.0, 0.0], [1.0, 0.0], value, gain, reason)
+
+    rows = [row(0.2, 1.0), row(0.4, 2.0), row(NAN, 6.0, "no positive contribution")]
+    found = build("conflict_balance", balance=rows).iloc[0]
+    assert found["balance"] == pytest.approx(0.3)
+    assert 0.2 <= found["balance_low"] < found["balance_high"] <= 0.4
+    assert found["gain"] == 3.0
+    assert (found["n"], found["undefined"]) == (3, 1)
+    assert found["reasons"] == "no positive contribution: 1"
+
+
+def test_probes_name_the_best_layer_and_what_length_alone_gives():
+    aucs = {-1: 0.95, 0: 0.5, 1: 0.8, 2: 0.8, 3: NAN}
+    rows = [
+        ("tiny", "temporal", layer, auc, 0.1, 12, 5, layer != 1, "few" if math.isnan(auc) else "")
+        for layer, auc in aucs.items()
+    ]
+    found = build("conflict_probes", probes=rows).iloc[0]
+    assert (found["best_layer"], found["best_auc"], found["best_auc_sd"]) == (1, 0.8, 0.1)
+    assert (found["layer_0_auc"], found["length_auc"]) == (0.5, 0.95)
+    assert (found["unconverged"], found["n"], found["undefined"]) == (1, 12, 1)
+    assert found["reasons"] == "few: 1"
+
+
+def test_probes_without_any_value_have_no_best_layer():
+    rows = [("tiny", "temporal", n, np.nan, np.nan, 3, 0, False, "few") for n in (-1, 0, 1)]
+    found = build("conflict_probes", probes=rows).iloc[0]
+    assert found["best_layer"] is pd.NA
+    assert math.isnan(found["best_auc"])
+    assert (found["n"], found["undefined"], found["unconverged"]) == (3, 3, 0)
