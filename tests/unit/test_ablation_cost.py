@@ -2,7 +2,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctxaudit.ablation import cost, masks
@@ -47,6 +47,7 @@ def test_closed_form_of_all_subsets_is_the_size_of_a_brute_force_trie(num_source
     assert cost.separate_tokens(FRAME, counts) == sum(map(len, spelt))
 
 
+@settings(max_examples=40)
 @given(st.lists(st.lists(st.booleans(), min_size=4, max_size=4), min_size=1, max_size=12))
 def test_any_masks_cost_the_size_of_a_brute_force_trie(rows: list[list[bool]]):
     drawn = np.array(rows)
