@@ -72,12 +72,11 @@ def respond(
         UserError: before anything is generated, naming the first example that has no evidence or
             does not fit the window.
     """
-    ids = [combined_prompt(example, templates, model.tokenizer) for example in examples]
-    limit = settings.max_new_tokens
-    names = [f"example '{example.id}'" for example in examples]
-    check_fit(model, ids, [limit] * len(ids), names=names)
+    ids = _fitting_prompts(examples, model, templates, settings)
     with contextlib.nullcontext() if steering is None else steer(model, steering):
-        found = generate(model, ids, max_new_tokens=limit, batch_size=settings.batch_size)
+        found = generate(
+            model, ids, max_new_tokens=settings.max_new_tokens, batch_size=settings.batch_size
+        )
     return [
         Response(example_id=example.id, text=item.text, finish=item.finish)
         for example, item in zip(examples, found, strict=True)
@@ -96,6 +95,8 @@ def respond_steered(
     settings: config.Generation,
 ) -> list[Response]:
     """The same, each example steered along the direction of its conflict type."""
+    # A fault of the last type must show before the first one is generated.
+    _fitting_prompts(examples, model, templates, settings)
     found = {}
     for conflict_type, direction in directions.items():
         steering = Steering(
@@ -110,6 +111,19 @@ def respond_steered(
         )
         found.update({response.example_id: response for response in responses})
     return [found[example.id] for example in examples]
+
+
+def _fitting_prompts(
+    examples: Sequence[Example],
+    model: LanguageModel,
+    templates: Mapping[Task, PromptTemplate],
+    settings: config.Generation,
+) -> list[list[int]]:
+    """Prompts with all the evidence; UserError names the example that does not fit the window."""
+    ids = [combined_prompt(example, templates, model.tokenizer) for example in examples]
+    names = [f"example '{example.id}'" for example in examples]
+    check_fit(model, ids, [settings.max_new_tokens] * len(ids), names=names)
+    return ids
 
 
 def _rank(name: str, seed: int) -> bytes:

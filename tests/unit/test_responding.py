@@ -80,14 +80,33 @@ def test_steering_changes_responses_and_zero_steering_does_not():
     assert run(2.0) != plain
 
 
+def test_each_type_is_steered_along_its_own_direction():
+    model = tiny_models.llama()
+    rng = np.random.default_rng(0)
+    directions = {kind: rng.normal(size=(3, 32)) for kind in ("temporal", "ambiguity")}
+    examples = [EXAMPLES[0], example("d", "w40", "w41", kind="ambiguity"), EXAMPLES[2]]
+    common = {"model": model, "templates": TEMPLATES, "settings": SETTINGS}
+    found = responding.respond_steered(
+        examples, directions, alpha=2.0, schedule="all_tokens", layers=[1, 2], **common
+    )
+    for one, response in zip(examples, found, strict=True):
+        steering = Steering(
+            direction=directions[one.tags["conflict_type"]],
+            alpha=2.0,
+            schedule="all_tokens",
+            layers=(1, 2),
+        )
+        assert responding.respond([one], steering=steering, **common) == [response]
+
+
 def test_the_example_that_does_not_fit_is_named():
-    model = replace(tiny_models.llama(), network=None, max_tokens=12)
+    model = replace(tiny_models.llama(), load_network=lambda: None, max_tokens=12)
     with pytest.raises(UserError, match="example 'c': 8 tokens and 5 new ones"):
         responding.respond(EXAMPLES, model=model, templates=TEMPLATES, settings=SETTINGS)
 
 
 def test_an_example_without_evidence_is_named():
-    model = replace(tiny_models.llama(), network=None)
+    model = replace(tiny_models.llama(), load_network=lambda: None)
     with pytest.raises(UserError, match="example 'd': no sources"):
         responding.respond(
             [*EXAMPLES, example("d")], model=model, templates=TEMPLATES, settings=SETTINGS
