@@ -45,7 +45,7 @@ def _parse(text: str, high: int) -> float | None:
     except ValueError:
         value = None
     if isinstance(value, dict):
-        score = value.get("score")
+        score: Any = value.get("score")
         is_number = isinstance(score, int | float) and not isinstance(score, bool)
         return float(score) if is_number and math.isfinite(score) else None
     found = re.fullmatch(

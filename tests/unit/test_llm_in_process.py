@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+import torch
+from tiny_models import llama
+
+from ctxaudit import prompts
+from ctxaudit.errors import UserError
+from ctxaudit.llm.in_process import InProcess
+from ctxaudit.llm.rating import expectation
+from ctxaudit.llm.requests import ChatRequest
+from ctxaudit.models import LanguageModel
+
+
+@pytest.fixture(scope="module")
+def model() -> LanguageModel:
+    tiny = llama()
+    tiny.tokenizer.chat_template = "{% for m in messages %}{{ m.content }} {% endfor %}"
+    return tiny
+
+
+def request(text: str, **changes: object) -> ChatRequest:
+    options = {"max_new_tokens": 5, **changes}
+    return ChatRequest(model="m", messages=[{"role": "user", "content": text}], **options)
+
+
+def test_closed_answers_are_scored_with_their_end_token(model: LanguageModel):
+    asked = request("w5 w6 w7", choices=("w8", "w8 w9"))
+    ((_, reply),) = InProcess("d", lambda: model).complete([asked], batch_size=2)
+    expected = []
+    for answer in ([8, 0], [8, 9, 0]):
+        ids = torch.tensor([[5, 6, 7, *answer]])
+        logprobs = model.network(ids).logits[0].float().log_softmax(-1)
+        expected.append(sum(float(logprobs[2 + i, token]) for i, token in enumerate(answer)))
+    # float32 against a pass without shared prefixes.
+    np.testing.assert_allclose(reply.choice_logprobs, expected, atol=1e-4)
+    assert reply.text == asked.choices[int(np.argmax(expected))]
+    weights = np.exp(expected) / np.exp(expected).sum()
+    assert expectation(reply.choice_logprobs, 0) == pytest.approx(weights[1], abs=1e-4)
+
+
+def test_free_and_closed_requests_keep_their_places_and_limits(model: LanguageModel):
+    asked = [request("w5 w6"), request("w7", choices=("w1", "w2")), request("w9", max_new_tokens=2)]
+    replies = dict(InProcess("d", lambda: model).complete(asked, batch_size=4))
+    assert sorted(replies) == [0, 1, 2]
+    assert [bool(replies[at].choice_logprobs) for at in range(3)] == [False, True, False]
+    assert replies[0].new_tokens <= 5
+    assert replies[2].new_tokens <= 2
+
+
+def test_a_temperature_and_a_model_without_chat_template_are_refused(model: LanguageModel):
+    backend = InProcess("d", lambda: model)
+    with pytest.raises(UserError, match="temperature"):
+        list(backend.complete([request("w5", temperature=0.7)], batch_size=1))
+    with pytest.raises(UserError, match="no chat template"):
+        prompts.chat_ids(llama().tokenizer, [{"role": "user", "content": "w5"}])
