@@ -6,12 +6,14 @@ D hidden size. Log-probabilities are in nats. A mask is `True` where a source is
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from pydantic import BaseModel
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
@@ -305,7 +307,7 @@ class Metric(Protocol):
     Settings: type[BaseModel]
     HIGHER_IS_BETTER: bool
 
-    def evaluate(self, results: OverlapResults, settings: Any, *, seed: int) -> pd.DataFrame:
+    def evaluate(self, results: OverlapResults, settings: Any, *, seed: int) -> "pd.DataFrame":
         """Rows with exactly `METRIC_COLUMNS`."""
 
 

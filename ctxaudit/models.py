@@ -8,35 +8,42 @@ import hashlib
 import importlib.util
 import json
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from tokenizers.pre_tokenizers import ByteLevel, Digits
 from tokenizers.pre_tokenizers import Sequence as PreTokenizers
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from ctxaudit import artifacts
 from ctxaudit.config import DType, FolderModel, GgufModel, HubModel, PackageModel
 from ctxaudit.errors import UserError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LanguageModel:
     """A causal language model ready to run.
 
     Attributes:
-        network: The transformer in evaluation mode.
+        load_network: Loads the transformer, in evaluation mode.
         tokenizer: Its tokenizer.
         digest: Identifies weights, adapter and dtype; part of every score's key.
         max_tokens: Length of its window.
     """
 
-    network: Any
+    load_network: Callable[[], Any]
     tokenizer: Any
     digest: str
     max_tokens: int
+
+    @cached_property
+    def network(self) -> Any:
+        """The transformer, loaded when first asked for: what is stored needs no weights."""
+        return self.load_network()
 
     @property
     def device(self) -> torch.device:
@@ -107,23 +114,28 @@ def load(manifest: str | Path, *, dtype: DType, adapter: str | Path | None = Non
         adapter: `manifest.json` of an adapter folder.
     """
     path = Path(manifest)
+    parts = [manifest_digest(path), dtype]
+    if adapter is not None:
+        parts.append(manifest_digest(Path(adapter)))
+    config = AutoConfig.from_pretrained(path.parent).get_text_config()
+    return LanguageModel(
+        load_network=partial(_load_network, path.parent, dtype=dtype, adapter=adapter),
+        tokenizer=load_tokenizer(path),
+        digest=hashlib.sha256("\n".join(parts).encode()).hexdigest(),
+        max_tokens=config.max_position_embeddings,
+    )
+
+
+def _load_network(folder: Path, *, dtype: DType, adapter: str | Path | None) -> Any:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     network = AutoModelForCausalLM.from_pretrained(
-        path.parent, dtype=getattr(torch, dtype), use_safetensors=True, attn_implementation="sdpa"
+        folder, dtype=getattr(torch, dtype), use_safetensors=True
     ).to(device)
-    parts = [manifest_digest(path), dtype]
     if adapter is not None:
         from peft import PeftModel
 
         network = PeftModel.from_pretrained(network, Path(adapter).parent).merge_and_unload()
-        parts.append(manifest_digest(Path(adapter)))
-    network.eval().requires_grad_(requires_grad=False)
-    return LanguageModel(
-        network=network,
-        tokenizer=load_tokenizer(path),
-        digest=hashlib.sha256("\n".join(parts).encode()).hexdigest(),
-        max_tokens=network.config.max_position_embeddings,
-    )
+    return network.eval().requires_grad_(requires_grad=False)
 
 
 def load_tokenizer(manifest: str | Path) -> Any:

@@ -70,7 +70,7 @@ def test_the_models_own_sampling_defaults_do_not_leak_in():
 
 
 def test_a_prompt_that_does_not_fit_is_named_before_anything_runs():
-    model = replace(tiny_models.llama(), network=None)
+    model = replace(tiny_models.llama(), load_network=lambda: None)
     prompts = tiny_models.prompts(5, tiny_models.WINDOW - 3)
     with pytest.raises(UserError, match=r"prompt 1: 61 tokens and 4 new ones.*window of 64"):
         generate(model, prompts, max_new_tokens=4, batch_size=2)

@@ -67,4 +67,4 @@ def _wrap(kind: Any, config: Any) -> LanguageModel:
         for weight in network.parameters():
             # The initial scale of 0.02 makes every continuation a constant repetition.
             weight.copy_(torch.randn_like(weight) * 0.2 if weight.dim() > 1 else weight)
-    return LanguageModel(network, tokenizer(), digest="tiny", max_tokens=WINDOW)
+    return LanguageModel(lambda: network, tokenizer(), digest="tiny", max_tokens=WINDOW)
