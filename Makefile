@@ -7,7 +7,7 @@ RUN := $(BIN)/python -m
 CORES ?= all
 
 # The default needs no network: its models come with Python packages.
-OFFLINE := HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 TOKENIZERS_PARALLELISM=false
+OFFLINE := HF_HUB_DISABLE_PROGRESS_BARS=1 HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 TOKENIZERS_PARALLELISM=false
 
 .PHONY: demo test check check-demo unit schema costs plan clean help
 

@@ -10,7 +10,7 @@ from ctxaudit.errors import UserError
 from ctxaudit.interface import Answers
 
 RECALL_COLUMNS = ("variant", "context", "example_id", "correct", "reason")
-"""One row per question and context: `context` is none or full, `correct` is 0 or 1."""
+"""One row per question and context: `context` is none or full, `correct` is 0, 1 or NaN."""
 
 
 def tabulate(answers: Sequence[Answers], *, variant: str) -> pd.DataFrame:
@@ -21,11 +21,13 @@ def tabulate(answers: Sequence[Answers], *, variant: str) -> pd.DataFrame:
         variant: base or tuned.
     """
     rows = [
-        (variant, context, item.example_id, item.correct(mask), "")
+        (variant, context, item.example_id, item.correct(mask))
         for item in answers
         for context, mask in _contexts(item)
     ]
-    return pd.DataFrame(rows, columns=list(RECALL_COLUMNS))
+    table = pd.DataFrame(rows, columns=list(RECALL_COLUMNS[:-1]))
+    reason = np.where(table["correct"].isna(), "the options were not scored under this context", "")
+    return table.assign(reason=reason)
 
 
 def accuracy(recall: pd.DataFrame, variant: str, context: str) -> float:
@@ -36,12 +38,10 @@ def accuracy(recall: pd.DataFrame, variant: str, context: str) -> float:
 
 def learned(recall: pd.DataFrame) -> set[str]:
     """Questions that the tuned model answers without context and the base does not (eq. 9)."""
-    closed = recall[recall["context"] == "none"]
-    correct = {
-        variant: set(rows.loc[rows["correct"] == 1, "example_id"])
-        for variant, rows in closed.groupby("variant")
-    }
-    return correct.get("tuned", set()) - correct.get("base", set())
+    closed = recall[recall["context"] == "none"].pivot(
+        index="example_id", columns="variant", values="correct"
+    )
+    return set(closed.index[(closed["tuned"] == 1) & (closed["base"] == 0)])
 
 
 def describe(recall: pd.DataFrame) -> str:

@@ -77,4 +77,4 @@ def target_dtype(wildcards):
 def target_adapter(wildcards):
     """Manifest of the LoRA adapter, for the tuned variant only."""
     adapter = f"results/overlap/adapters/{wildcards.model}/manifest.json"
-    return [adapter] if wildcards.variant == "tuned" else []
+    return adapter if wildcards.variant == "tuned" else []

@@ -5,8 +5,6 @@ rule plan:
     """Print calls, tokens and model-hours per stage."""
     log:
         "logs/plan.log",
-    benchmark:
-        "benchmarks/plan.tsv"
     conda:
         "../envs/core.yaml"
     params:

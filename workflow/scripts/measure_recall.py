@@ -13,7 +13,7 @@ log_to(snakemake.log[0])
 
 examples = artifacts.read_examples(snakemake.input.examples)
 model = models.load(
-    snakemake.input.model[0], dtype=snakemake.params.dtype, adapter=snakemake.input.get("adapter")
+    snakemake.input.model[0], dtype=snakemake.params.dtype, adapter=snakemake.input.adapter or None
 )
 with ScoreStore(Path("results/store/scores"), model.digest) as store:
     answers = tables.score_answers(

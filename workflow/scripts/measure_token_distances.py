@@ -7,7 +7,7 @@ from ctxaudit.logs import log_to
 log_to(snakemake.log[0])
 
 model = models.load(
-    snakemake.input.model[0], dtype=snakemake.params.dtype, adapter=snakemake.input.get("adapter")
+    snakemake.input.model[0], dtype=snakemake.params.dtype, adapter=snakemake.input.adapter or None
 )
 distances = token_distances.measure(
     artifacts.read_examples(snakemake.input.examples),

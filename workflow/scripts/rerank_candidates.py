@@ -1,7 +1,8 @@
 """Let the judge score each candidate."""
 
-from ctxaudit import artifacts, llm, prompts
+from ctxaudit import artifacts, prompts
 from ctxaudit.corpora import reranking
+from ctxaudit.llm.client import open_client
 from ctxaudit.logs import log_to
 
 log_to(snakemake.log[0])
@@ -9,7 +10,7 @@ log_to(snakemake.log[0])
 candidates = reranking.rerank(
     artifacts.read_examples(snakemake.input.questions),
     artifacts.read_candidates(snakemake.input.candidates),
-    llm.client.open_client(snakemake.params.judge, snakemake.params.model, snakemake.input.judge),
+    open_client(snakemake.params.judge, snakemake.params.model, snakemake.input.judge),
     prompts.read_task(snakemake.input.prompt),
 )
 artifacts.write_candidates(snakemake.output.candidates, candidates)

@@ -1,8 +1,9 @@
 """Let the generator join the segments into one document."""
 
-from ctxaudit import artifacts, llm, prompts
+from ctxaudit import artifacts, prompts
 from ctxaudit.config import Smoothing
 from ctxaudit.corpora import smoothing
+from ctxaudit.llm.client import open_client
 from ctxaudit.logs import log_to
 
 log_to(snakemake.log[0])
@@ -10,7 +11,7 @@ log_to(snakemake.log[0])
 settings = Smoothing.model_validate(snakemake.params.settings)
 examples = smoothing.smooth(
     artifacts.read_examples(snakemake.input.examples),
-    llm.client.open_client(settings.generator, snakemake.params.model, snakemake.input.generator),
+    open_client(settings.generator, snakemake.params.model, snakemake.input.generator),
     prompts.read_task(snakemake.input.prompt),
     settings,
 )
