@@ -134,6 +134,12 @@ class Smoothing(Section):
         0.8, ge=0, le=1, description="Share of a segment's content words that must survive."
     )
     batch_size: int = Field(8, ge=1)
+    num_examples: int | None = Field(
+        None,
+        ge=0,
+        description="Examples that are smoothed, chosen by hash; the others keep their plain "
+        "segments and are counted. Null takes all.",
+    )
 
 
 class FineTuning(Section):

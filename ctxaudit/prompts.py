@@ -55,9 +55,11 @@ class TaskExample(BaseModel):
 
 
 class TaskPrompt(BaseModel):
-    """Instructions to a judge or generator, always as chat.
+    """Instructions to a judge or generator.
 
     Attributes:
+        chat: Whether to use the model's chat template; otherwise all is one plain text that the
+            reply continues, which small models follow better when they are shown examples.
         system: System message; None leaves the model's own default.
         user: User message with the placeholders that its stage fills.
         examples: Turns before it: the user message filled with their values, and the reply.
@@ -65,6 +67,7 @@ class TaskPrompt(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    chat: bool = True
     system: str | None = None
     examples: tuple[TaskExample, ...] = ()
     user: str
@@ -121,7 +124,15 @@ def text(template: PromptTemplate, query: str, sources: Sequence[str]) -> str:
 
 
 def task_messages(prompt: TaskPrompt, values: Mapping[str, str]) -> Messages:
-    """The chat messages of a task, its examples first, so that requests share them."""
+    """The messages of a task, its examples first, so that requests share them.
+
+    A plain text is the content of one user message.
+    """
+    if not prompt.chat:
+        shown = [fill(prompt.user, example.values) + example.reply for example in prompt.examples]
+        start = [] if prompt.system is None else [prompt.system]
+        content = "\n\n".join([*start, *shown, fill(prompt.user, values)])
+        return [{"role": "user", "content": content}]
     system = [] if prompt.system is None else [{"role": "system", "content": prompt.system}]
     turns = [
         turn

@@ -46,6 +46,7 @@ def rerank(
                 model=client.name,
                 messages=prompts.task_messages(prompt, values),
                 max_new_tokens=_MAX_NEW_TOKENS,
+                chat=prompt.chat,
             )
         )
     return [

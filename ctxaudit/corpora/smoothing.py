@@ -5,6 +5,7 @@ the provenance of each segment preserved. All of it is checked here; where a rep
 plain segments stay and the example says why.
 """
 
+import hashlib
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -37,19 +38,34 @@ def smooth(
         prompt: User text with `{segments}`.
         settings: Output limit and check of facts.
     """
-    asked = [example for example in examples if not _obstacle(example)]
+    chosen = _chosen(examples, settings.num_examples)
+    asked = [example for example in examples if example.id in chosen and not _obstacle(example)]
     replies = client.complete(
         [_request(example, client.name, prompt, settings) for example in asked],
         batch_size=settings.batch_size,
     )
     by_id = {example.id: reply for example, reply in zip(asked, replies, strict=True)}
-    smoothed = [_apply(example, by_id.get(example.id), settings) for example in examples]
+    smoothed = [
+        _apply(example, by_id.get(example.id), settings)
+        if example.id in chosen
+        else _tagged(example, "no", "not asked for")
+        for example in examples
+    ]
     faults = Counter(example.tags["smoothing_fault"] for example in smoothed)
     num_smoothed = faults.pop("", 0)
     logger.info("%d of %d contexts smoothed", num_smoothed, len(smoothed))
     for fault, count in faults.most_common():
         logger.info("plain segments kept: %s: %d", fault, count)
     return smoothed
+
+
+def _chosen(examples: Sequence[Example], num_examples: int | None) -> set[str]:
+    """Ids of the examples to smooth: the same whatever the order; a larger number only adds."""
+    ranked = sorted(
+        (example.id for example in examples),
+        key=lambda name: hashlib.sha256(name.encode()).digest(),
+    )
+    return set(ranked[:num_examples])
 
 
 def _obstacle(example: Example) -> str:
@@ -68,6 +84,7 @@ def _request(example: Example, model: str, prompt: TaskPrompt, settings: Smoothi
         model=model,
         messages=prompts.task_messages(prompt, {"segments": marked}),
         max_new_tokens=limit,
+        chat=prompt.chat,
     )
 
 

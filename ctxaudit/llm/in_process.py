@@ -45,7 +45,7 @@ class InProcess:
                     "decodes greedily; allowed: 0"
                 )
         model = self._load()
-        ids = [tuple(prompts.chat_ids(model.tokenizer, request.messages)) for request in requests]
+        ids = [_ids(model, request) for request in requests]
         closed = [at for at, request in enumerate(requests) if request.choices]
         for start in range(0, len(closed), _SCORED_TOGETHER):
             yield from self._choose(model, requests, ids, closed[start : start + _SCORED_TOGETHER])
@@ -78,6 +78,12 @@ class InProcess:
                     choice_logprobs=sums,
                 ),
             )
+
+
+def _ids(model: LanguageModel, request: ChatRequest) -> tuple[int, ...]:
+    if request.chat:
+        return tuple(prompts.chat_ids(model.tokenizer, request.messages))
+    return tuple(model.tokenizer(request.messages[0]["content"]).input_ids)
 
 
 def _complete_answer(model: LanguageModel, choice: str) -> tuple[int, ...]:

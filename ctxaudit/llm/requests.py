@@ -21,6 +21,8 @@ class ChatRequest:
         max_new_tokens: Output limit.
         temperature: 0 is greedy.
         choices: A closed set of complete answers; empty lets the model write freely.
+        chat: Whether a model in this process is given the messages in its chat template, or
+            the one message as plain text; an endpoint takes chats only.
     """
 
     model: str
@@ -28,6 +30,7 @@ class ChatRequest:
     max_new_tokens: int
     temperature: float = 0.0
     choices: tuple[str, ...] = ()
+    chat: bool = True
 
     def canonical(self, backend: str) -> str:
         """The request as JSON of one form; `backend` identifies who answers it."""
