@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ctxaudit import config, planning, workload
+from ctxaudit import config
 from ctxaudit.config import Chunking, Config
 from ctxaudit.errors import UserError
+from ctxaudit.planning import plan, workload
 
 PROMPT = """
 chat: false
@@ -117,14 +118,14 @@ def row(table: pd.DataFrame, stage: str) -> Any:
 
 
 def test_every_stage_of_a_toy_project_has_the_numbers_computed_by_hand(tmp_path: Path):
-    table = planning.plan(toy(tmp_path))
+    table = plan.plan(toy(tmp_path))
     counts = ["sequences", "tokens", "shared_tokens", "generated_tokens"]
     found = {stage: tuple(row) for stage, *row in table[["stage", *counts]].to_numpy()}
     assert found == EXPECTED
 
 
 def test_hours_follow_from_the_speeds_and_training_costs_three_passes(tmp_path: Path):
-    table = planning.plan(toy(tmp_path))
+    table = plan.plan(toy(tmp_path))
     assert row(table, "embed").hours == pytest.approx(350 / 10 / 3600)
     assert row(table, "finetune").hours == pytest.approx(3 * 400 / 10 / 3600)
     assert row(table, "smooth").hours == pytest.approx((435 / 10 + 600 / 2) / 3600)
@@ -132,30 +133,26 @@ def test_hours_follow_from_the_speeds_and_training_costs_three_passes(tmp_path: 
 
 
 def test_hours_without_a_speed_are_undefined_and_say_why(tmp_path: Path):
-    table = planning.plan(toy(tmp_path, planning__generated_per_second={}))
+    table = plan.plan(toy(tmp_path, planning__generated_per_second={}))
     assert row(table, "embed").reason == ""
     assert np.isnan(row(table, "smooth").hours)
     assert row(table, "smooth").reason == "planning.generated_per_second.local is not set"
 
 
 def test_an_endpoint_gets_one_call_per_candidate_and_no_hours(tmp_path: Path):
-    found = row(planning.plan(toy(tmp_path, overlap__reranking__judge="remote")), "rerank")
+    found = row(plan.plan(toy(tmp_path, overlap__reranking__judge="remote")), "rerank")
     assert (found.sequences, found.tokens, found.generated_tokens) == (20, 1_220, 40)
     assert np.isnan(found.hours)
     assert "endpoint" in found.reason
 
 
 def test_letters_list_the_options_in_the_prompt_and_answer_in_two_tokens(tmp_path: Path):
-    found = row(
-        planning.plan(toy(tmp_path, overlap__answering__scoring="letter")), "token distances"
-    )
+    found = row(plan.plan(toy(tmp_path, overlap__answering__scoring="letter")), "token distances")
     assert found.tokens == 10 * (80 + 10 + 16 + 2)
 
 
 def test_beyond_the_exact_limit_only_the_masks_that_methods_want_are_counted(tmp_path: Path):
-    table = planning.plan(
-        toy(tmp_path, overlap__reranking__num_iw=4, overlap__ablation__exact_limit=2)
-    )
+    table = plan.plan(toy(tmp_path, overlap__reranking__num_iw=4, overlap__ablation__exact_limit=2))
     # Leave-one-out of five sources: the full, five without one, and the empty context.
     assert row(table, "answer and ablate").sequences == 10 * 7 * 4
 
@@ -185,7 +182,7 @@ def test_files_that_exist_are_counted_and_not_assumed(tmp_path: Path):
 
 def test_an_absent_file_without_a_stated_size_is_the_users_error(tmp_path: Path):
     with pytest.raises(UserError, match=r"no such file.*planning\.num_examples\.temporal"):
-        planning.plan(toy(tmp_path, planning__num_examples={"toy": 5}))
+        plan.plan(toy(tmp_path, planning__num_examples={"toy": 5}))
 
 
 @pytest.mark.parametrize(("length", "expected"), [(1, 1), (40, 1), (41, 2), (70, 2), (71, 3)])
@@ -196,7 +193,7 @@ def test_windows_cover_a_document(length: int, expected: int):
 
 def test_shown_plan_names_gaps_and_assumptions(tmp_path: Path):
     settings = toy(tmp_path, overlap__smoothing__generator="remote")
-    shown = planning.show(planning.plan(settings))
+    shown = plan.show(plan.plan(settings))
     assert "13,860" in shown
     assert "remote: hours not known: an endpoint, which is paid by tokens" in shown
     assert "sizes as planning states: retain, forget, toy, temporal, ambiguity" in shown
@@ -206,6 +203,6 @@ def test_shown_plan_names_gaps_and_assumptions(tmp_path: Path):
 
 def test_the_papers_plan_can_be_shown_without_its_data():
     paper = Path(__file__).parents[2] / "config/paper.yaml"
-    shown = planning.show(planning.plan(config.load(paper)))
+    shown = plan.show(plan.plan(config.load(paper)))
     for model in ("llama3-8b", "qwen3-32b", "gpt-4o", "llama3_2-1b"):
         assert model in shown

@@ -2,11 +2,11 @@
 
 import sys
 
-from ctxaudit import planning
 from ctxaudit.config import Config
 from ctxaudit.logs import log_to
+from ctxaudit.planning import plan
 
 log_to(snakemake.log[0])
 
-table = planning.plan(Config.model_validate(snakemake.params.config))
-sys.stdout.write(planning.show(table) + "\n")
+table = plan.plan(Config.model_validate(snakemake.params.config))
+sys.stdout.write(plan.show(table) + "\n")

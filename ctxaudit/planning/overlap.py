@@ -7,8 +7,8 @@ from ctxaudit import plugins
 from ctxaudit.ablation import cost, masks
 from ctxaudit.ablation.cost import Frame, MaskCounts
 from ctxaudit.config import Config, EndpointModel
-from ctxaudit.stages.work import Work, instruction_tokens, read_frame
-from ctxaudit.workload import QuestionLoad, Workload
+from ctxaudit.planning.work import Work, instruction_tokens, read_frame
+from ctxaudit.planning.workload import QuestionLoad, Workload
 
 _NUM_VARIANTS = 2
 """The target model before and after fine-tuning."""

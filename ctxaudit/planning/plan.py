@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from ctxaudit.config import Config, EndpointModel
-from ctxaudit.stages import conflict, overlap
-from ctxaudit.workload import Workload, measure
+from ctxaudit.planning import conflict, overlap
+from ctxaudit.planning.workload import Workload, measure
 
 _COUNTS = ["sequences", "tokens", "shared_tokens", "generated_tokens"]
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from ctxaudit.ablation import cost
 from ctxaudit.ablation.cost import Frame
 from ctxaudit.config import Config
-from ctxaudit.stages.work import Work, read_frame
-from ctxaudit.workload import InstanceLoad, Workload
+from ctxaudit.planning.work import Work, read_frame
+from ctxaudit.planning.workload import InstanceLoad, Workload
 
 
 def plan(config: Config, load: Workload) -> Iterator[Work]:
