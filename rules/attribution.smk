@@ -84,7 +84,7 @@ rule choose_responses:
     benchmark:
         "benchmarks/overlap/responses/{dataset}/{model}/{variant}.tsv"
     conda:
-        "../envs/core.yaml"
+        "../envs/torch.yaml"
     params:
         code=code("choose_responses"),
     script:
