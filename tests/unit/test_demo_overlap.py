@@ -27,7 +27,7 @@ def test_positions_of_the_right_option_are_balanced():
 
 def test_most_facts_stand_in_both_corpora_and_some_in_one():
     places = Counter((bool(stating("retain", q)), bool(stating("forget", q))) for q in QUESTIONS)
-    assert places == {(True, True): 20, (True, False): 5, (False, True): 5}
+    assert places == {(True, True): 16, (True, False): 4, (False, True): 4}
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: q.id)
