@@ -15,6 +15,7 @@ report: "workflow/report/workflow.rst"
 
 
 include: "rules/common.smk"
+include: "rules/wildcards.smk"
 include: "rules/models.smk"
 include: "rules/corpora.smk"
 include: "rules/finetuning.smk"

@@ -6,9 +6,7 @@ from typing import Any, Literal
 
 from ctxaudit.errors import UserError
 
-Kind = Literal[
-    "attribution", "metrics", "datasets", "conflict", "report.tables", "report.figures"
-]
+Kind = Literal["attribution", "metrics", "datasets", "conflict", "report.tables", "report.figures"]
 
 _SUPPORT = {
     "attribution": {"apply", "separation"},

@@ -41,6 +41,7 @@ def learned(recall: pd.DataFrame) -> set[str]:
     closed = recall[recall["context"] == "none"].pivot(
         index="example_id", columns="variant", values="correct"
     )
+    closed = closed.reindex(columns=["base", "tuned"])
     return set(closed.index[(closed["tuned"] == 1) & (closed["base"] == 0)])
 
 

@@ -1,49 +1,6 @@
 """The set function v, the methods that read it, and the metrics that judge them."""
 
 
-def methods_that_plan():
-    """Settings that decide which masks are scored; none while all subsets are scored anyway."""
-    reranking = CONFIG.overlap.reranking
-    exact = reranking.num_iw + reranking.num_icl <= CONFIG.overlap.ablation.exact_limit
-    return {} if exact else CONFIG.overlap.methods
-
-
-def evidence(wildcards):
-    """The table that a method reads."""
-    kind = plugins.load("attribution", wildcards.method).EVIDENCE
-    return f"results/overlap/{kind}/{wildcards.dataset}/{wildcards.model}/{wildcards.variant}.parquet"
-
-
-def method_settings(wildcards):
-    """Settings of the method that a wildcard names."""
-    return CONFIG.overlap.methods[wildcards.method]
-
-
-def method_code(wildcards):
-    """Code digest with the method's own module."""
-    return code("attribute_context", f"ctxaudit.attribution.{wildcards.method}")
-
-
-def metric_settings(wildcards):
-    """Settings of the metric that a wildcard names."""
-    return CONFIG.overlap.metrics[wildcards.metric]
-
-
-def metric_code(wildcards):
-    """Code digest with the metric's own module."""
-    return code("evaluate_attribution", f"ctxaudit.metrics.{wildcards.metric}")
-
-
-def mask_seed(wildcards):
-    """Seed of the masks of a dataset; the same for all models, so that they share them."""
-    return seed_of("masks", wildcards.dataset)
-
-
-def metric_seed(wildcards):
-    """Seed of the tie draws; the same for all metrics, so that APS is made of the BCS shown."""
-    return seed_of("evaluate_attribution", wildcards.dataset)
-
-
 rule score_answers:
     """Score every option of every question under each mask."""
     input:

@@ -62,19 +62,3 @@ def manifest(model):
 def dtype(model):
     """Precision of a local model."""
     return getattr(CONFIG.models[model], "dtype", "float32")
-
-
-def target_manifest(wildcards):
-    """Manifest of the model that a wildcard names."""
-    return manifest(wildcards.model)
-
-
-def target_dtype(wildcards):
-    """Precision of the model that a wildcard names."""
-    return dtype(wildcards.model)
-
-
-def target_adapter(wildcards):
-    """Manifest of the LoRA adapter, for the tuned variant only."""
-    adapter = f"results/overlap/adapters/{wildcards.model}/manifest.json"
-    return adapter if wildcards.variant == "tuned" else []

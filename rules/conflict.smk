@@ -2,25 +2,8 @@
 
 PROMPTS = plain(CONFIG.conflict.prompts)
 SUMMARIZED = [
-    conflict
-    for conflict in CONFLICTS
-    if plugins.load("conflict", conflict).TASK == "summarization"
+    conflict for conflict in CONFLICTS if plugins.load("conflict", conflict).TASK == "summarization"
 ]
-
-
-def instance_folder(wildcards):
-    """Folder with the raw instances of a conflict type."""
-    return CONFIG.conflict.instances[wildcards.conflict]
-
-
-def instance_files(wildcards):
-    """The raw instances of a conflict type, one JSON file each."""
-    return sorted(map(str, Path(instance_folder(wildcards)).glob("*.json")))
-
-
-def instance_code(wildcards):
-    """Code digest with the conflict type's own module."""
-    return code("build_conflicts", f"ctxaudit.conflict.{wildcards.conflict}")
 
 
 rule build_conflicts:
@@ -33,10 +16,10 @@ rule build_conflicts:
         "logs/conflict/examples/{conflict}.log",
     benchmark:
         "benchmarks/conflict/examples/{conflict}.tsv"
-    conda:
-        "../envs/core.yaml"
     # Cheap checks of the raw input go first: a fault must show before costly work starts.
     priority: 100
+    conda:
+        "../envs/core.yaml"
     params:
         folder=instance_folder,
         calibration_share=CONFIG.conflict.calibration_share,

@@ -1,31 +1,6 @@
 """Corpora → passages → candidates → contexts whose segments have a known provenance."""
 
 
-def corpus_path(wildcards):
-    """Raw file of a corpus."""
-    return getattr(CONFIG.overlap.corpora, wildcards.corpus)
-
-
-def question_path(wildcards):
-    """Raw file of a question set."""
-    return CONFIG.overlap.datasets[wildcards.dataset].path
-
-
-def question_loader(wildcards):
-    """Module that reads a question set."""
-    return CONFIG.overlap.datasets[wildcards.dataset].loader
-
-
-def question_code(wildcards):
-    """Code digest with the dataset's own loader."""
-    return code("load_questions", f"ctxaudit.datasets.{question_loader(wildcards)}")
-
-
-def selection_seed(wildcards):
-    """Seed of the shuffle of a dataset's segments."""
-    return seed_of("assemble_contexts", wildcards.dataset)
-
-
 rule load_questions:
     """Read and check a question set."""
     input:
@@ -36,10 +11,10 @@ rule load_questions:
         "logs/overlap/questions/{dataset}.log",
     benchmark:
         "benchmarks/overlap/questions/{dataset}.tsv"
-    conda:
-        "../envs/core.yaml"
     # Cheap checks of the raw input go first: a fault must show before costly work starts.
     priority: 100
+    conda:
+        "../envs/core.yaml"
     params:
         loader=question_loader,
         code=question_code,
@@ -58,9 +33,9 @@ rule chunk_corpus:
         "logs/overlap/passages/{corpus}.log",
     benchmark:
         "benchmarks/overlap/passages/{corpus}.tsv"
+    priority: 100
     conda:
         "../envs/torch.yaml"
-    priority: 100
     params:
         settings=plain(CONFIG.overlap.chunking),
         code=code("chunk_corpus"),

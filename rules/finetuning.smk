@@ -1,16 +1,6 @@
 """Put the retain corpus into the weights, and show that it got there."""
 
 
-def adapted_modules(wildcards):
-    """Modules that get a LoRA adapter in one model."""
-    return CONFIG.overlap.finetuning.modules[wildcards.model]
-
-
-def finetuning_seed(wildcards):
-    """Seed of one model's fine-tuning."""
-    return seed_of("finetune_model", wildcards.model)
-
-
 rule finetune_model:
     """Fine-tune a target model on the retain corpus with LoRA."""
     input:

@@ -1,12 +1,9 @@
 """Models → folders of safetensors with a SHA-256 manifest, which all later stages depend on."""
 
 CONVERTED = [name for name, model in CONFIG.models.items() if model.kind == "gguf"]
-COPIED = [name for name, model in CONFIG.models.items() if model.kind in {"package", "folder", "hub"}]
-
-
-def model_entry(wildcards):
-    """The configuration of the model that a wildcard names."""
-    return plain(CONFIG.models[wildcards.model])
+COPIED = [
+    name for name, model in CONFIG.models.items() if model.kind in {"package", "folder", "hub"}
+]
 
 
 rule convert_model:

@@ -39,49 +39,6 @@ REPORT_SOURCES = {
 }
 
 
-def of_study(kind, study):
-    """Names of the tables or figures of one study."""
-    names = plugins.available(kind)
-    return [name for name in names if plugins.load(kind, name).STUDY == study]
-
-
-def sources_of(kind, name):
-    """Artifacts that a table or figure reads, by their kind."""
-    return {source: REPORT_SOURCES[source] for source in plugins.load(kind, name).READS}
-
-
-def table_sources(wildcards):
-    """Artifacts that a table reads."""
-    return sources_of("report.tables", wildcards.table)
-
-
-def figure_sources(wildcards):
-    """Artifacts that a figure reads."""
-    return sources_of("report.figures", wildcards.figure)
-
-
-def table_code(wildcards):
-    """Code digest with the table's own module."""
-    return code("build_table", f"ctxaudit.report.tables.{wildcards.table}")
-
-
-def figure_code(wildcards):
-    """Code digest with the figure's own module."""
-    return code("plot_figure", f"ctxaudit.report.figures.{wildcards.figure}")
-
-
-def study_name(wildcards):
-    """Category in Snakemake's report: the study that a table or figure belongs to."""
-    name = wildcards.get("table") or wildcards.get("figure")
-    return "Conflict" if name.startswith("conflict") else "Overlap"
-
-
-def caption(wildcards):
-    """Text under a table or figure in Snakemake's report."""
-    name = wildcards.get("table") or wildcards.get("figure")
-    return (ROOT / f"workflow/report/{name}.rst").read_text(encoding="utf-8")
-
-
 rule build_table:
     """Build one table and write it as CSV, Markdown and LaTeX."""
     input:

@@ -29,7 +29,7 @@ def test_closed_answers_are_scored_with_their_end_token(model: LanguageModel):
     expected = []
     for answer in ([8, 0], [8, 9, 0]):
         ids = torch.tensor([[5, 6, 7, *answer]])
-        logprobs = model.network(ids).logits[0].float().log_softmax(-1)
+        logprobs = model.network(ids).logits[0].detach().float().log_softmax(-1)
         expected.append(sum(float(logprobs[2 + i, token]) for i, token in enumerate(answer)))
     # float32 against a pass without shared prefixes.
     np.testing.assert_allclose(reply.choice_logprobs, expected, atol=1e-4)
@@ -53,3 +53,15 @@ def test_a_temperature_and_a_model_without_chat_template_are_refused(model: Lang
         list(backend.complete([request("w5", temperature=0.7)], batch_size=1))
     with pytest.raises(UserError, match="no chat template"):
         prompts.chat_ids(llama().tokenizer, [{"role": "user", "content": "w5"}])
+
+
+def test_a_plain_request_is_continued_without_a_chat_template():
+    plain = llama()
+    assert not plain.tokenizer.chat_template
+    asked = request("w5 w6 w7", choices=("w8", "w9"), chat=False)
+    ((_, reply),) = InProcess("d", lambda: plain).complete([asked], batch_size=1)
+    logits = plain.network(torch.tensor([[5, 6, 7, 8, 0]])).logits[0].detach()
+    logprobs = logits.log_softmax(-1)
+    expected = float(logprobs[2, 8] + logprobs[3, 0])
+    # float32 against a pass without shared prefixes.
+    assert reply.choice_logprobs[0] == pytest.approx(expected, abs=1e-4)

@@ -58,3 +58,15 @@ def test_the_prompt_of_the_configuration_shows_all_three():
     for example in prompt.examples:
         assert set(example.values) == set(values)
         assert 0 <= int(example.reply) <= 10
+
+
+def test_a_plain_prompt_is_one_text_that_the_score_continues():
+    values = {"question": "Q", "answer": "{a}", "passage": "P"}
+    prompt = TaskPrompt(
+        chat=False,
+        system="Score.",
+        examples=({"values": values, "reply": "10"},),
+        user="{passage}: {question} {answer} = ",
+    )
+    (message,) = prompts.task_messages(prompt, {**values, "passage": "other"})
+    assert message["content"] == "Score.\n\nP: Q {a} = 10\n\nother: Q {a} = "

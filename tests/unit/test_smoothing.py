@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,3 +110,15 @@ def test_recall_counts_content_words_once():
 def test_the_prompt_of_the_configuration_shows_the_segments():
     prompt = prompts.read_task(ROOT / "config/prompts/smooth.yaml")
     assert FERRY in prompts.task_messages(prompt, {"segments": FERRY})[-1]["content"]
+
+
+def test_a_chosen_number_is_smoothed_and_the_rest_is_counted_as_not_asked_for():
+    texts = [example(FERRY, FARE), replace(example(FERRY, FARE), id="other")]
+    generator: Any = Generator(f"[[1]] {FERRY} [[/1]] [[2]] {FARE} [[/2]]")
+    few = SETTINGS.model_copy(update={"num_examples": 1})
+    found = smoothing.smooth(texts, generator, PROMPT, few)
+    assert len(generator.asked) == 1
+    assert sorted(e.tags["smoothing_fault"] for e in found) == ["", "not asked for"]
+    generator = Generator(f"[[1]] {FERRY} [[/1]] [[2]] {FARE} [[/2]]")
+    again = smoothing.smooth(texts[::-1], generator, PROMPT, few)
+    assert {e.id: e.tags for e in again} == {e.id: e.tags for e in found}

@@ -35,9 +35,9 @@ _SIZES: dict[str, Any] = {
 
 def tokenizer() -> Any:
     words = {"</s>": 0, **{f"w{number}": number for number in range(1, VOCABULARY)}}
-    backend = Tokenizer(WordLevel(words, unk_token="w1"))  # noqa: S106
+    backend = Tokenizer(WordLevel(words, unk_token="w1"))
     backend.pre_tokenizer = WhitespaceSplit()
-    return PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="</s>")  # noqa: S106
+    return PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="</s>")
 
 
 def llama() -> LanguageModel:
