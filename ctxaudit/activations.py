@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from transformers import DynamicCache
 
 from ctxaudit import logs
 from ctxaudit.generation import check_fit
@@ -77,13 +78,35 @@ def _capturing(network: Any, positions: torch.Tensor) -> Iterator[list[torch.Ten
 
 
 def _read(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> States:
-    lengths = torch.tensor([len(prompt) for prompt in prompts], device=model.device)
+    # At least one token is left to each prompt, whose state is wanted.
+    shared = min(_common_prefix(prompts), min(map(len, prompts)) - 1)
+    lengths = torch.tensor([len(prompt) - shared for prompt in prompts], device=model.device)
     # Padded on the right, where no earlier token can see it: positions and causal mask are then
     # right as they stand.
     ids = torch.zeros((len(prompts), int(lengths.max())), dtype=torch.long, device=model.device)
     for row, prompt in enumerate(prompts):
-        ids[row, : len(prompt)] = torch.tensor(prompt, device=model.device)
-    # The base model alone: logits of whole prompts would cost more than all the rest.
-    with torch.inference_mode(), _capturing(model.network, lengths - 1) as caught:
-        model.network.base_model(input_ids=ids, use_cache=False)
+        ids[row, : len(prompt) - shared] = torch.tensor(prompt[shared:], device=model.device)
+    with torch.inference_mode():
+        cache = _cache(model, prompts[0][:shared], len(prompts))
+        with _capturing(model.network, lengths - 1) as caught:
+            # The base model alone: logits of whole prompts would cost more than all the rest.
+            model.network.base_model(input_ids=ids, cache=cache, use_cache=cache is not None)
     return torch.stack(caught, dim=1).numpy()
+
+
+def _common_prefix(prompts: Sequence[Sequence[int]]) -> int:
+    # Between the smallest and the largest in order lie all others.
+    first, *_, last = sorted(map(list, [*prompts, prompts[0]]))
+    differing = (n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)
+    return next(differing, min(len(first), len(last)))
+
+
+def _cache(model: LanguageModel, prefix: Sequence[int], num_rows: int) -> Any:
+    """Keys and values of a prefix that all rows of a batch share, computed once."""
+    if not prefix:
+        return None
+    cache = DynamicCache(config=model.network.config)
+    ids = torch.tensor([prefix], device=model.device)
+    model.network.base_model(input_ids=ids, cache=cache, use_cache=True)
+    cache.batch_repeat_interleave(num_rows)
+    return cache

@@ -128,3 +128,16 @@ def test_the_blocks_of_a_model_with_a_merged_adapter_are_found():
     adapter = LoraConfig(r=2, target_modules=["q_proj"])
     merged = get_peft_model(model.network, adapter).merge_and_unload()
     assert len(blocks(merged)) == 3
+
+
+@pytest.mark.parametrize("build", BUILDERS)
+def test_a_shared_beginning_is_computed_once_and_changes_nothing(build):
+    model, start = build(), tiny_models.prompts(9, seed=1)[0]
+    prompts = [[*start, *end] for end in tiny_models.prompts(1, 4, 7, seed=2)]
+    states = last_token_states(model, prompts, batch_size=3)
+    for prompt, found in zip(prompts, states, strict=True):
+        with torch.no_grad():
+            output = model.network(torch.tensor([prompt]), output_hidden_states=True)
+        expected = torch.stack(output.hidden_states)[:-1, 0, -1].numpy()
+        # The cache changes the order of float32 sums, no more.
+        np.testing.assert_allclose(found[:-1], expected, rtol=0, atol=1e-5 * abs(expected).max())
