@@ -25,7 +25,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     # The blank in the folder's name is a part of the test.
     folder = tmp_path_factory.mktemp("a project")
     config = build_project(folder)
-    ran = snakemake("--cores", "2", "--quiet", "rules", folder=folder, config=config)
+    # More jobs than cores: on models of this size most of a job is its imports.
+    ran = snakemake("--cores", "8", "--quiet", "rules", folder=folder, config=config)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return folder, config
 

@@ -121,7 +121,10 @@ def _cut_overlap(
 
 
 def _cut_conflict(conflict: dict[str, Any], folder: Path, num_instances: int) -> None:
-    for name, path in conflict["instances"].items():
+    # One type of each task family: the others run the same rules.
+    chosen = {name: conflict["instances"][name] for name in ("misinformation", "perspective")}
+    conflict["instances"] = {}
+    for name, path in chosen.items():
         copied = folder / "instances" / name
         copied.mkdir(parents=True)
         files = sorted((ROOT / path).glob("*.json"), key=lambda file: int(file.stem))
@@ -129,6 +132,7 @@ def _cut_conflict(conflict: dict[str, Any], folder: Path, num_instances: int) ->
             shutil.copy(file, copied)
         conflict["instances"][name] = str(copied)
     conflict["generation"].update(num_per_type=2, max_new_tokens=6)
+    conflict["steering"]["schedules"] = ["all_tokens"]
     conflict["probing"]["num_folds"] = 3
     conflict["balance"]["prompt"] = str(ROOT / conflict["balance"]["prompt"])
     conflict["prompts"] = {name: str(ROOT / path) for name, path in conflict["prompts"].items()}
