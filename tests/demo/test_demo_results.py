@@ -7,7 +7,7 @@ import pytest
 import yaml
 from sklearn.metrics import roc_auc_score
 
-from ctxaudit import artifacts, config, prompts, recall
+from ctxaudit import artifacts, config, plugins, prompts, recall
 from ctxaudit.corpora import reranking
 from ctxaudit.interface import Candidate
 from ctxaudit.llm.client import open_client
@@ -59,7 +59,7 @@ def test_the_judge_tells_relevant_from_random_passages():
     prompt = prompts.read_task(settings.reranking.prompt)
     rated = reranking.rerank(questions, candidates, client, prompt)
     scores = [candidate.relevance for candidate in rated]
-    assert roc_auc_score([label for _, _, label in pairs], scores) >= 0.7
+    assert roc_auc_score([label for _, _, label in pairs], scores) >= 0.8
 
 
 def test_every_table_is_mostly_defined():
@@ -69,3 +69,24 @@ def test_every_table_is_mostly_defined():
     for name, least in raw.items():
         values = pd.read_csv(tables[name]).select_dtypes("number").drop(columns=["n", "undefined"])
         assert int(values.notna().sum().sum()) >= least, name
+
+
+def test_the_data_behind_every_figure_are_mostly_defined():
+    scores = artifacts.read_table(RESULTS / "overlap/scores/demo/smollm2.parquet")
+    assert scores["score"].notna().mean() >= 0.95
+    probes = artifacts.read_table(RESULTS / "conflict/probes/smollm2.parquet")
+    assert probes["auc"].notna().all()
+    # The embedding of the last token is the same for both twins.
+    assert (probes.loc[probes["layer"] == 0, "auc"] == 0.5).all()
+    for steering in ("none", "first_generated", "all_tokens"):
+        balance = artifacts.read_table(RESULTS / f"conflict/balance/smollm2/{steering}.parquet")
+        assert balance["balance"].notna().mean() >= 0.75
+    drawn = {path.stem for path in (RESULTS / "figures").glob("*.png")}
+    assert drawn == set(plugins.available("report.figures"))
+
+
+def test_leave_one_out_is_worth_less_once_the_model_knows():
+    # The point of the study: the same sources, scored on a model that needs them less.
+    scores = artifacts.read_table(RESULTS / "overlap/scores/demo/smollm2.parquet")
+    best = scores[scores["method"] == "attribot"].groupby(["variant", "example_id"])["score"].max()
+    assert best["tuned"].median() < best["base"].median()
