@@ -5,11 +5,20 @@ uses as one mapping, so that a changed value re-runs what reads it and nothing e
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveInt,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
 from ctxaudit import plugins
 from ctxaudit.errors import UserError
@@ -148,7 +157,8 @@ class FineTuning(Section):
     rank: int = Field(16, ge=1)
     alpha: int = Field(64, ge=1)
     modules: dict[Name, list[str]] = Field(
-        description="Modules to adapt, per target model; ['all-linear'] takes every linear layer."
+        default_factory=dict,
+        description="Modules to adapt, per target model; ['all-linear'] takes every linear layer.",
     )
     learning_rate: float = Field(1e-4, gt=0)
     batch_size: int = Field(4, ge=1, description="Documents per step and device.")
@@ -202,7 +212,7 @@ class Corpora(Section):
 class Overlap(Section):
     """The study of attribution under in-weight overlap."""
 
-    datasets: dict[Name, OverlapDataset]
+    datasets: dict[Name, OverlapDataset] = Field(min_length=1)
     corpora: Corpora
     target_models: list[Name] = Field(min_length=1)
     chunking: Chunking
@@ -221,13 +231,32 @@ class Overlap(Section):
     )
 
     @model_validator(mode="after")
+    def _parts_fit(self) -> "Overlap":
+        for key in ("num_iw", "num_icl"):
+            wanted, found = getattr(self.reranking, key), self.retrieval.num_candidates
+            if wanted > found:
+                raise ValueError(
+                    f"reranking.{key}: {wanted} segments cannot be chosen from {found} candidates "
+                    "(retrieval.num_candidates)"
+                )
+        missing = sorted(set(self.target_models) - set(self.finetuning.modules))
+        if missing:
+            raise ValueError(
+                f"finetuning.modules: no entry for target model(s) {', '.join(missing)}; name "
+                "their modules, or ['all-linear']"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _plugins_exist(self) -> "Overlap":
         for dataset in self.datasets.values():
-            _check_plugin("datasets", dataset.loader)
+            _check_plugin("datasets", dataset.loader, "datasets")
         for name, settings in self.methods.items():
-            _check_settings(_check_plugin("attribution", name), f"methods.{name}", settings)
+            method = _check_plugin("attribution", name, "methods")
+            _check_settings(method, f"methods.{name}", settings)
         for name, settings in self.metrics.items():
-            _check_settings(_check_plugin("metrics", name), f"metrics.{name}", settings)
+            metric = _check_plugin("metrics", name, "metrics")
+            _check_settings(metric, f"metrics.{name}", settings)
         return self
 
 
@@ -272,7 +301,9 @@ class Steering(Section):
 
     alpha: float = Field(1.0, description="Coefficient of the unit direction.")
     schedules: list[Literal["first_generated", "all_tokens"]] = Field(min_length=1)
-    layers: list[int] | None = Field(None, description="Blocks (1…L) that are steered; null: all.")
+    layers: list[PositiveInt] | None = Field(
+        None, min_length=1, description="Blocks (1…L) that are steered; null: all."
+    )
 
 
 class Conflict(Section):
@@ -292,7 +323,7 @@ class Conflict(Section):
     @model_validator(mode="after")
     def _types_exist(self) -> "Conflict":
         for name in self.instances:
-            _check_plugin("conflict", name)
+            _check_plugin("conflict", name, "instances")
         return self
 
 
@@ -329,6 +360,15 @@ class Planning(Section):
     characters_per_token: float = Field(4.0, gt=0, description="Turns text into tokens.")
 
 
+_ALSO_ENDPOINTS = {
+    "overlap.reranking.judge",
+    "overlap.smoothing.generator",
+    "planning.tokens_per_second",
+    "planning.generated_per_second",
+}
+"""Keys that may name a model of which only replies are wanted."""
+
+
 class Config(Section):
     """The whole configuration."""
 
@@ -357,6 +397,11 @@ class Config(Section):
                 if name not in self.models:
                     allowed = ", ".join(sorted(self.models))
                     raise ValueError(f"{key}: unknown model '{name}'; available: {allowed}")
+                if key not in _ALSO_ENDPOINTS and self.models[name].kind == "endpoint":
+                    raise ValueError(
+                        f"{key}: '{name}' is behind an endpoint; this needs a model whose weights "
+                        "are here (gguf, package, folder or hub)"
+                    )
         return self
 
 
@@ -388,11 +433,11 @@ def schema_text() -> str:
     return json.dumps(Config.model_json_schema(), indent=1, ensure_ascii=False) + "\n"
 
 
-def _check_plugin(kind: str, name: str) -> Any:
+def _check_plugin(kind: str, name: str, key: str) -> Any:
     try:
         return plugins.load(kind, name)
     except UserError as error:
-        raise ValueError(str(error)) from None
+        raise ValueError(f"{key}: {error}") from None
 
 
 def _check_settings(plugin: Any, key: str, settings: dict[str, Any]) -> None:
@@ -406,5 +451,28 @@ def _check_settings(plugin: Any, key: str, settings: dict[str, Any]) -> None:
 def _describe(fault: Any, source: str) -> str:
     key = ".".join(str(part) for part in fault["loc"]) or "(top level)"
     reason = fault["msg"].removeprefix("Value error, ")
-    shown = "" if fault["type"] == "missing" else f" (got {str(fault['input'])[:80]!r})"
+    if fault["type"] == "extra_forbidden":
+        reason = f"unknown key; allowed: {', '.join(_keys_beside(fault['loc']))}"
+    value = fault["input"]
+    # A whole section says nothing that its key does not.
+    shown = "" if isinstance(value, dict | BaseModel) else f" (got {str(value)[:80]!r})"
     return f"{source}: {key}: {reason}{shown}"
+
+
+def _keys_beside(location: Sequence[str | int]) -> list[str]:
+    """Keys of the section that an unknown key stands in; empty where that is not one section."""
+    section: Any = Config
+    for part in location[:-1]:
+        fields = getattr(section, "model_fields", {})
+        if part in fields:
+            section = fields[part].annotation
+        elif get_origin(section) is dict:
+            section = get_args(section)[1]
+        else:
+            # The kind of a model: one of several sections.
+            section = next((s for s in get_args(get_args(section)[0]) if _kind(s) == part), None)
+    return sorted(getattr(section, "model_fields", {}))
+
+
+def _kind(section: Any) -> str:
+    return str(get_args(section.model_fields["kind"].annotation)[0])

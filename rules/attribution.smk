@@ -8,7 +8,7 @@ rule score_answers:
         prompt=CONFIG.overlap.answering.prompt,
         model=target_manifest,
         adapter=target_adapter,
-        checked=ancient("results/overlap/recall/{dataset}/{model}.parquet"),
+        checked="results/overlap/recall/{dataset}/{model}.parquet",
     output:
         answers="results/overlap/answers/{dataset}/{model}/{variant}.parquet",
     log:

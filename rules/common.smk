@@ -1,6 +1,7 @@
 """The validated configuration and what every stage needs of it."""
 
 import hashlib
+import shlex
 import sys
 from pathlib import Path
 
@@ -10,6 +11,9 @@ from ctxaudit.errors import UserError
 from ctxaudit.provenance.code import code_digest
 
 ROOT = Path(workflow.basedir)
+
+# Snakemake puts the interpreter's path into shell commands as it is; a blank would end it.
+sys.executable = shlex.quote(sys.executable)
 
 try:
     CONFIG = configuration.validate(config, source=" + ".join(map(str, workflow.configfiles)))
@@ -42,9 +46,12 @@ def code(script, *modules):
     return code_digest(ROOT / f"workflow/scripts/{script}.py", root=ROOT, plugins=modules)
 
 
-def plain(section):
-    """A section of the configuration as one named value, so that swapped values are seen."""
-    return section.model_dump(mode="json")
+def plain(section, *unread):
+    """A section of the configuration as one named value, so that swapped values are seen.
+
+    Keys that the rule does not read are left out.
+    """
+    return section.model_dump(mode="json", exclude=set(unread))
 
 
 def seed_of(*parts):

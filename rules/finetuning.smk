@@ -6,8 +6,6 @@ rule finetune_model:
     input:
         corpus=CONFIG.overlap.corpora.retain,
         model=target_manifest,
-        # Only that the questions were read without a fault, before the costly work.
-        checked=ancient(expand("results/overlap/questions/{dataset}.jsonl", dataset=DATASETS)),
     output:
         adapter="results/overlap/adapters/{model}/manifest.json",
     log:
@@ -18,7 +16,7 @@ rule finetune_model:
         "../envs/torch.yaml"
     threads: 4
     params:
-        settings=plain(CONFIG.overlap.finetuning),
+        settings=plain(CONFIG.overlap.finetuning, "min_gain", "modules"),
         modules=adapted_modules,
         seed=finetuning_seed,
         code=code("finetune_model"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from tiny_models import tokenizer
-from transformers import Qwen2Config, Qwen2Model
+from transformers import LlamaConfig, LlamaModel
 
 from ctxaudit.config import Embedding
 from ctxaudit.corpora import embedding
@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     torch.manual_seed(0)
     base = tmp_path_factory.mktemp("base")
-    config = Qwen2Config(
+    config = LlamaConfig(
         vocab_size=96,
         hidden_size=32,
         intermediate_size=48,
@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         num_key_value_heads=2,
         max_position_embeddings=64,
     )
-    Qwen2Model(config).save_pretrained(base)
+    LlamaModel(config).save_pretrained(base)
     padded = tokenizer()
     padded.pad_token = padded.eos_token
     padded.save_pretrained(base)

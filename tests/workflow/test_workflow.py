@@ -73,6 +73,19 @@ def test_a_changed_metric_setting_reruns_arithmetic_alone(project: tuple[Path, P
     assert not rules & (models_at_work | {"finetune_model", "rerank_candidates"})
 
 
+def test_a_changed_prompt_reruns_all_that_rests_on_it_at_once(project: tuple[Path, Path]):
+    folder, config = project
+    raw = yaml.safe_load(config.read_text("utf-8"))
+    raw["overlap"]["answering"]["scoring"] = "letter"
+    raw["overlap"]["finetuning"]["min_gain"] = -0.9
+    changed = folder / "letters.yaml"
+    changed.write_text(yaml.safe_dump(raw), "utf-8")
+    planned = snakemake("-n", "--quiet", "rules", folder=folder, config=changed)
+    rules = {line.split()[0] for line in (planned.stdout + planned.stderr).splitlines() if line}
+    assert {"measure_recall", "score_answers", "score_ablations", "attribute_context"} <= rules
+    assert not rules & {"finetune_model", "smooth_contexts"}
+
+
 def test_scores_survive_the_loss_of_a_table(project: tuple[Path, Path]):
     folder, config = project
     table = folder / "results/overlap/ablations/demo/smollm2/base.parquet"
@@ -104,10 +117,16 @@ def broken(config: Path, folder: Path, change: dict[str, object]) -> Path:
     ("change", "message"),
     [
         ({"overlap.chunking.overlap": 64}, "overlap.chunking: overlap must be smaller"),
-        ({"overlap.chunking.num_token": 64}, "overlap.chunking.num_token: Extra inputs"),
+        (
+            {"overlap.chunking.num_token": 64},
+            "num_token: unknown key; allowed: num_tokens, overlap, tokenizer",
+        ),
         ({"overlap.ablation.exact_limit": "many"}, "overlap.ablation.exact_limit"),
         ({"overlap.methods.lime": {}}, "available: attribot, contextcite"),
         ({"overlap.methods.contextcite": {"alhpa": 1}}, "methods.contextcite.alhpa"),
+        ({"overlap.reranking.num_iw": 9}, "9 segments cannot be chosen from 4 candidates"),
+        ({"overlap.finetuning.modules": {}}, "no entry for target model(s) smollm2"),
+        ({"conflict.steering.layers": [0]}, "conflict.steering.layers.0"),
         ({"overlap.reranking.judge": "gpt"}, "unknown model 'gpt'; available: minilm, smollm2"),
     ],
 )
