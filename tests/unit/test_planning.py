@@ -152,7 +152,8 @@ def test_letters_list_the_options_in_the_prompt_and_answer_in_two_tokens(tmp_pat
 
 
 def test_beyond_the_exact_limit_only_the_masks_that_methods_want_are_counted(tmp_path: Path):
-    table = plan.plan(toy(tmp_path, overlap__reranking__num_iw=4, overlap__ablation__exact_limit=2))
+    chosen = {"overlap__reranking__num_iw": 4, "overlap__retrieval__num_candidates": 4}
+    table = plan.plan(toy(tmp_path, **chosen, overlap__ablation__exact_limit=2))
     # Leave-one-out of five sources: the full, five without one, and the empty context.
     assert row(table, "answer and ablate").sequences == 10 * 7 * 4
 
