@@ -16,6 +16,7 @@ from transformers import DynamicCache
 from ctxaudit import logs
 from ctxaudit.generation import check_fit
 from ctxaudit.layers import blocks, hidden_of
+from ctxaudit.memory import run_in_batches
 from ctxaudit.models import LanguageModel
 
 States = npt.NDArray[np.float32]
@@ -35,9 +36,16 @@ def last_token_states(
     size = model.network.get_input_embeddings().embedding_dim
     states = np.empty((len(prompts), num_layers + 1, size), dtype=np.float32)
     order = sorted(range(len(prompts)), key=lambda index: len(prompts[index]), reverse=True)
-    batches = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
-    for batch in logs.progress(batches, total=len(batches), label="hidden states"):
-        states[batch] = _read(model, [prompts[index] for index in batch])
+    batches = run_in_batches(
+        order,
+        [len(prompt) for prompt in prompts],
+        lambda batch: _read(model, [prompts[index] for index in batch]),
+        limit=model.pass_limit,
+        max_rows=batch_size,
+    )
+    read = (pair for batch, rows in batches for pair in zip(batch, rows, strict=True))
+    for index, row in logs.progress(read, total=len(prompts), label="hidden states"):
+        states[index] = row
     return states
 
 

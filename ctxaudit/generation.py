@@ -10,6 +10,7 @@ from transformers import GenerationConfig, StoppingCriteria, StoppingCriteriaLis
 
 from ctxaudit import logs
 from ctxaudit.errors import UserError
+from ctxaudit.memory import run_in_batches
 from ctxaudit.models import LanguageModel
 
 
@@ -41,7 +42,8 @@ def generate(
         model: The model; none of its own sampling defaults applies.
         prompts: Token ids, at least one per prompt.
         max_new_tokens: One limit, or one per prompt; each at least 1.
-        batch_size: Prompts per forward pass; prompts of like length go together.
+        batch_size: Most prompts of one batch, fewer where memory ends; prompts of like length
+            go together.
 
     Raises:
         UserError: before anything is generated, if a prompt is empty or does not fit the window.
@@ -50,11 +52,15 @@ def generate(
     check_fit(model, prompts, limits)
     # Longest first: a batch too large for the memory fails at once, not at the end.
     order = sorted(range(len(prompts)), key=lambda i: (len(prompts[i]), limits[i]), reverse=True)
-    batches = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
-    found: dict[int, Generated] = {}
-    for batch in logs.progress(batches, total=len(batches), label="generating"):
-        rows = _continue(model, [prompts[i] for i in batch], [limits[i] for i in batch])
-        found.update(zip(batch, rows, strict=True))
+    batches = run_in_batches(
+        order,
+        [len(prompt) + limit for prompt, limit in zip(prompts, limits, strict=True)],
+        lambda batch: _continue(model, [prompts[i] for i in batch], [limits[i] for i in batch]),
+        limit=model.pass_limit,
+        max_rows=batch_size,
+    )
+    written = (pair for batch, rows in batches for pair in zip(batch, rows, strict=True))
+    found = dict(logs.progress(written, total=len(prompts), label="generating"))
     return [found[index] for index in range(len(prompts))]
 
 

@@ -22,6 +22,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from ctxaudit import artifacts
 from ctxaudit.config import DType, FolderModel, GgufModel, HubModel, PackageModel
 from ctxaudit.errors import UserError
+from ctxaudit.memory import PassLimit, pass_limit
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,11 @@ class LanguageModel:
     def network(self) -> Any:
         """The transformer, loaded when first asked for: what is stored needs no weights."""
         return self.load_network()
+
+    @cached_property
+    def pass_limit(self) -> PassLimit:
+        """How many tokens one forward pass may hold; what was found too many is remembered."""
+        return pass_limit(self.network)
 
     @property
     def device(self) -> torch.device:

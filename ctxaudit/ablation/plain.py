@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from ctxaudit.memory import run_in_batches
 from ctxaudit.models import LanguageModel
 
 TokenPair = tuple[tuple[int, ...], tuple[int, ...]]
@@ -38,10 +39,16 @@ def score_plain(
         Position in `pairs` and log-probability of each response token (T,), nats.
     """
     order = sorted(range(len(pairs)), key=lambda i: (len(pairs[i][1]), len(pairs[i][0])))
-    lengths = [len(pairs[index][0]) + len(pairs[index][1]) for index in order]
-    for batch in batches(lengths, batch_tokens):
-        chosen = [order[place] for place in batch]
-        yield from zip(chosen, _score_batch(model, [pairs[i] for i in chosen]), strict=True)
+    lengths = [len(prompt) + len(response) for prompt, response in pairs]
+    for batch, scores in run_in_batches(
+        order,
+        lengths,
+        lambda chosen: _score_batch(model, [pairs[index] for index in chosen]),
+        limit=model.pass_limit,
+        max_tokens=batch_tokens,
+        max_spread=_MAX_SPREAD,
+    ):
+        yield from zip(batch, scores, strict=True)
 
 
 def token_logprobs(
@@ -53,30 +60,6 @@ def token_logprobs(
     row, token = (torch.as_tensor(index, device=logits.device) for index in (rows, tokens))
     chosen = logits[row, token].float() - torch.cat(norms)[row]
     return np.asarray(chosen.cpu().numpy(), dtype=np.float32)
-
-
-def batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
-    """Cut a list of sequences into consecutive batches of similar length.
-
-    Args:
-        lengths: Tokens of each sequence.
-        batch_tokens: Upper limit of a batch's tokens, padding included; a longer sequence is
-            alone in its batch.
-
-    Yields:
-        Positions in `lengths`.
-    """
-    batch: list[int] = []
-    shortest = longest = 0
-    for index, length in enumerate(lengths):
-        low, high = (min(shortest, length), max(longest, length)) if batch else (length, length)
-        if batch and (high * (len(batch) + 1) > batch_tokens or high - low > _MAX_SPREAD):
-            yield batch
-            batch, low, high = [], length, length
-        batch.append(index)
-        shortest, longest = low, high
-    if batch:
-        yield batch
 
 
 @torch.inference_mode()

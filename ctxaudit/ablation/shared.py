@@ -16,6 +16,7 @@ from transformers import DynamicCache
 
 from ctxaudit.ablation.plain import LogProbs, Scored, TokenPair, token_logprobs
 from ctxaudit.ablation.trie import IntArray, Trie, build
+from ctxaudit.memory import OUT_OF_MEMORY
 from ctxaudit.models import LanguageModel
 
 _CPU_CHUNK = 512
@@ -48,21 +49,27 @@ def score_shared(
     # The last response token predicts nothing, so it is never run.
     tree = build([(*prompt, *response[:-1]) for prompt, response in pairs])
     targets = _targets(pairs, tree)
-    size = batch_tokens if model.device.type == "cuda" else min(batch_tokens, _CPU_CHUNK)
+    at_most = batch_tokens if model.device.type == "cuda" else min(batch_tokens, _CPU_CHUNK)
+    longest = max(len(path) for path in tree.paths)
     results = [np.empty(len(response), dtype=np.float32) for _, response in pairs]
     missing = np.array([len(response) for _, response in pairs])
-    cache = DynamicCache()
-    cached = np.empty(0, dtype=np.int64)
-    for start in range(0, len(tree.tokens), size):
+    kept = _Kept(np.empty(0, dtype=np.int64), [])
+    start = 0
+    while start < len(tree.tokens):
+        size = model.pass_limit.tokens(longest=longest, at_most=at_most)
         chunk = np.arange(start, min(start + size, len(tree.tokens)))
         wanted = targets.of_nodes(chunk[0], chunk[-1] + 1)
-        logprobs = _forward(model, tree, chunk, cached, cache, wanted)
+        try:
+            logprobs, kept = _forward(model, tree, chunk, kept, wanted)
+        except OUT_OF_MEMORY as error:
+            model.pass_limit.lower(error, num_tokens=len(chunk), divisible=len(chunk) > 1)
+            continue
+        start += len(chunk)
         for pair, place, value in zip(wanted.pairs, wanted.places, logprobs, strict=True):
             results[pair][place] = value
         np.subtract.at(missing, wanted.pairs, 1)
         complete = (pair for pair in np.unique(wanted.pairs).tolist() if not missing[pair])
         yield from ((pair, results[pair]) for pair in complete)
-        cached = _keep_ancestors(cache, np.concatenate([cached, chunk]), tree, chunk[-1] + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,26 +98,33 @@ def _targets(pairs: Sequence[TokenPair], tree: Trie) -> _Targets:
     return _Targets(nodes[order], tokens[order], owners[order], places[order])
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What later tokens can still see: nodes of the trie, keys and values of each layer."""
+
+    nodes: IntArray
+    layers: list[tuple[torch.Tensor, torch.Tensor]]
+
+
 @torch.inference_mode()
 def _forward(
-    model: LanguageModel,
-    tree: Trie,
-    chunk: IntArray,
-    cached: IntArray,
-    cache: Any,
-    wanted: _Targets,
-) -> LogProbs:
+    model: LanguageModel, tree: Trie, chunk: IntArray, kept: _Kept, wanted: _Targets
+) -> tuple[LogProbs, _Kept]:
+    """Log-probabilities that the chunk's tokens predict, and what stays for the next chunk."""
     device = model.device
+    # A cache of its own for each pass: one that ran out of memory half-way is of no use.
+    cache = DynamicCache(kept.layers or None)
     nodes, rows = np.unique(wanted.nodes, return_inverse=True)
     logits = model.network(
         input_ids=torch.as_tensor(tree.tokens[chunk], device=device)[None],
         position_ids=torch.as_tensor(tree.depths[chunk], device=device)[None],
-        attention_mask=_attention_mask(model, tree, chunk, cached),
+        attention_mask=_attention_mask(model, tree, chunk, kept.nodes),
         cache=cache,
         use_cache=True,
         logits_to_keep=torch.as_tensor(nodes - chunk[0], device=device),
     ).logits[0]
-    return token_logprobs(logits, rows, wanted.tokens)
+    seen = np.concatenate([kept.nodes, chunk])
+    return token_logprobs(logits, rows, wanted.tokens), _ancestors(cache, seen, tree, chunk[-1] + 1)
 
 
 def _attention_mask(model: LanguageModel, tree: Trie, chunk: IntArray, cached: IntArray) -> Any:
@@ -139,11 +153,13 @@ def _additive(allowed: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return mask.masked_fill_(~allowed, torch.finfo(dtype).min)[None, None]
 
 
-def _keep_ancestors(cache: Any, held: IntArray, tree: Trie, following: int) -> IntArray:
-    """Drop from the cache what no later token can see; returns the nodes that stay."""
-    keep = np.flatnonzero(tree.ends[held] > following)
+def _ancestors(cache: Any, seen: IntArray, tree: Trie, following: int) -> _Kept:
+    """Of the nodes seen, those that the following one or a later one descends from."""
+    keep = np.flatnonzero(tree.ends[seen] > following)
+    index = torch.as_tensor(keep)
+    layers = []
     for layer in cache.layers:
-        index = torch.as_tensor(keep, device=layer.keys.device)
-        layer.keys = layer.keys.index_select(2, index)
-        layer.values = layer.values.index_select(2, index)
-    return held[keep]
+        # The layers of a large model need not share a device.
+        near = index.to(layer.keys.device)
+        layers.append((layer.keys.index_select(2, near), layer.values.index_select(2, near)))
+    return _Kept(seen[keep], layers)

@@ -1,6 +1,6 @@
 """Ablation and answer tables: the set function v of each example where it was asked for."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
@@ -22,8 +22,11 @@ from ctxaudit.prompts import PromptTemplate
 
 Item = TypeVar("Item", Response, Answers)
 
-_MIN_GROUP = 1024
-"""Requests that are scored together: enough to fill batches, few enough to fit memory."""
+_Row = tuple[tuple[int, int], list[ScoreRequest]]
+"""Number of an example, row of its masks, and what is asked there."""
+
+_GROUP_TOKENS = 2**18
+"""Tokens that are scored together: enough to fill batches, few enough for any memory."""
 
 
 def score_ablations(
@@ -186,41 +189,59 @@ def _score_tasks(
 ) -> list[list[LogProbs]]:
     """Scores of each task's requests: mask by mask, then response by response."""
     _check_longest(tasks, model, template)
-    scored: list[list[LogProbs]] = []
-    waiting: list[list[ScoreRequest]] = []
-    for number, task in enumerate(progress(tasks, total=len(tasks), label="scoring"), start=1):
-        waiting.append(_requests(task, task.masks, model, template))
-        if number < len(tasks) and sum(map(len, waiting)) < _MIN_GROUP:
-            continue
-        requests = [request for group in waiting for request in group]
+    rows = [(task, row) for task in range(len(tasks)) for row in _by_prefix(tasks[task].masks)]
+    asked = (
+        (place, _requests(tasks[task], tasks[task].masks[row], model, template))
+        for place in progress(rows, total=len(rows), label="scoring")
+        for task, row in [place]
+    )
+    found: dict[tuple[int, int], list[LogProbs]] = {}
+    for group in _groups(asked):
+        requests = [request for _, of_row in group for request in of_row]
         values = iter(score(model, requests, batch_tokens=batch_tokens, store=store))
-        scored.extend(list(islice(values, len(group))) for group in waiting)
-        waiting = []
-    return scored
+        found.update({place: list(islice(values, len(of_row))) for place, of_row in group})
+    return [
+        [values for row in range(len(task.masks)) for values in found[number, row]]
+        for number, task in enumerate(tasks)
+    ]
+
+
+def _by_prefix(masks: BoolArray) -> list[int]:
+    """Rows of masks (A, S) in the order of their kept sources: neighbours share the most."""
+    return sorted(range(len(masks)), key=lambda row: tuple(np.flatnonzero(masks[row])))
+
+
+def _groups(asked: Iterable[_Row]) -> Iterator[list[_Row]]:
+    """Consecutive rows of at least `_GROUP_TOKENS` tokens; only one group is held at a time."""
+    group: list[_Row] = []
+    num_tokens = 0
+    for row in asked:
+        group.append(row)
+        num_tokens += sum(len(request.prompt) + len(request.response) for request in row[1])
+        if num_tokens >= _GROUP_TOKENS:
+            yield group
+            group, num_tokens = [], 0
+    if group:
+        yield group
 
 
 def _check_longest(tasks: Sequence[_Task], model: LanguageModel, template: PromptTemplate) -> None:
     """Find over-long prompts before the first group is scored, by each task's fullest mask."""
-    fullest = (task.masks[task.masks.sum(axis=1).argmax()][None] for task in tasks)
     requests = [
         request
-        for task, mask in zip(tasks, fullest, strict=True)
-        for request in _requests(task, mask, model, template)
+        for task in tasks
+        for request in _requests(task, task.masks[task.masks.sum(axis=1).argmax()], model, template)
     ]
     check(requests, max_tokens=model.max_tokens)
 
 
 def _requests(
-    task: _Task, masks: BoolArray, model: LanguageModel, template: PromptTemplate
+    task: _Task, mask: BoolArray, model: LanguageModel, template: PromptTemplate
 ) -> list[ScoreRequest]:
-    shown = [
-        tuple(prompts.masked_prompt_ids(template, model.tokenizer, task.example, mask))
-        for mask in masks
-    ]
+    """Every response under one mask (S,)."""
+    shown = tuple(prompts.masked_prompt_ids(template, model.tokenizer, task.example, mask))
     label = f"example '{task.example.id}'"
-    return [
-        ScoreRequest(prompt, response, label) for prompt in shown for response in task.responses
-    ]
+    return [ScoreRequest(shown, response, label) for response in task.responses]
 
 
 def _sums(values: Sequence[LogProbs]) -> FloatArray:

@@ -14,13 +14,17 @@ import torch
 from ctxaudit import prompts
 from ctxaudit.ablation import choices
 from ctxaudit.ablation.choices import Scoring
-from ctxaudit.ablation.plain import batches, right_padded
+from ctxaudit.ablation.plain import right_padded
 from ctxaudit.ablation.scorer import ScoreRequest, check
 from ctxaudit.ablation.tables import matched
 from ctxaudit.interface import Example, Response, TokenDistances
 from ctxaudit.logs import progress
+from ctxaudit.memory import run_in_batches
 from ctxaudit.models import LanguageModel
 from ctxaudit.prompts import PromptTemplate
+
+_MAX_SPREAD = 32
+"""Most tokens by which the sequences of a batch differ, which bounds padding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +92,18 @@ def _item(
 def _measure_all(
     items: Sequence[_Item], model: LanguageModel, batch_tokens: int
 ) -> Iterator[TokenDistances]:
-    lengths = [len(item.prompt) + len(item.response) for item in items]
-    cut = list(batches(lengths, batch_tokens))
-    for batch in progress(cut, total=len(cut), label="token distances"):
-        chosen = [items[index] for index in batch]
-        states = _hidden_states(model, [[*item.prompt, *item.response] for item in chosen])
-        yield from map(_distances, chosen, states)
+    sequences = [[*item.prompt, *item.response] for item in items]
+    batches = run_in_batches(
+        range(len(items)),
+        list(map(len, sequences)),
+        lambda batch: _hidden_states(model, [sequences[index] for index in batch]),
+        limit=model.pass_limit,
+        max_tokens=batch_tokens,
+        max_spread=_MAX_SPREAD,
+    )
+    states = (pair for batch, rows in batches for pair in zip(batch, rows, strict=True))
+    for index, row in progress(states, total=len(items), label="token distances"):
+        yield _distances(items[index], row)
 
 
 @torch.inference_mode()

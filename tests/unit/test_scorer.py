@@ -16,7 +16,7 @@ from transformers import (
 )
 from transformers.models.auto import AutoModelForCausalLM
 
-from ctxaudit.ablation.plain import batches, score_plain
+from ctxaudit.ablation.plain import score_plain
 from ctxaudit.ablation.scorer import ScoreRequest, score
 from ctxaudit.ablation.shared import score_shared, supports
 from ctxaudit.ablation.store import ScoreStore
@@ -200,15 +200,78 @@ def test_what_was_scored_before_a_failure_is_in_the_store(monkeypatch, tmp_path)
     def fail_third(*args, **kwargs):
         calls.append(1)
         if len(calls) == 3:
-            raise MemoryError
+            raise KeyboardInterrupt
         return forward(*args, **kwargs)
 
     monkeypatch.setattr(model.network, "forward", fail_third)
-    with pytest.raises(MemoryError), ScoreStore(tmp_path, "s" * 64) as store:
+    with pytest.raises(KeyboardInterrupt), ScoreStore(tmp_path, "s" * 64) as store:
         score(model, asked, batch_tokens=30, store=store)
     with ScoreStore(tmp_path, "s" * 64) as store:
-        known = store.get([store.key(*pair) for pair in pairs])
-    assert 0 < sum(found is not None for found in known) < len(pairs)
+        known = [found is not None for found in store.get([store.key(*pair) for pair in pairs])]
+        assert 0 < sum(known) < len(pairs)
+        left = [pair for pair, found in zip(pairs, known, strict=True) if not found]
+        calls.clear()
+        monkeypatch.setattr(model.network, "forward", forward)
+        monkeypatch.setattr("ctxaudit.ablation.scorer.score_shared", recording(calls))
+        scored = dict(enumerate(score(model, asked, batch_tokens=30, store=store)))
+    assert calls == [left]
+    assert_matches_reference(model, pairs, scored)
+
+
+def recording(asked):
+    def scorer(model, pairs, *, batch_tokens):
+        asked.append(list(pairs))
+        return score_shared(model, pairs, batch_tokens=batch_tokens)
+
+    return scorer
+
+
+def short_of_memory(monkeypatch, network, *, room):
+    """Make passes of more than `room` tokens fail half-way, as torch on a CPU does."""
+    last, passes = network.model.layers[-1], []
+    forward = last.forward
+
+    def fail(hidden_states, *args, **kwargs):
+        passes.append(hidden_states.shape[0] * hidden_states.shape[1])
+        if passes[-1] > room:
+            raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")
+        return forward(hidden_states, *args, **kwargs)
+
+    monkeypatch.setattr(last, "forward", fail)
+    return passes
+
+
+def fresh(kind):
+    """A model whose limit of tokens no other test has lowered."""
+    return LanguageModel(lambda: tiny(kind).network, None, digest=kind, max_tokens=WINDOW)
+
+
+@pytest.mark.parametrize("kind", ["gemma3", "mistral"])
+def test_a_pass_out_of_memory_is_halved_and_the_size_that_fits_is_kept(kind, monkeypatch, caplog):
+    model, pairs = fresh(kind), subsets_with_options()
+    passes = short_of_memory(monkeypatch, model.network, room=25)
+    asked = [ScoreRequest(p, r, "e") for p, r in pairs]
+    scored = dict(enumerate(score(model, asked, batch_tokens=80)))
+    assert_matches_reference(model, pairs, scored)
+    assert "out of memory" in caplog.text
+    first_fitting = next(at for at, size in enumerate(passes) if size <= 25)
+    assert all(size > 25 for size in passes[:first_fitting])
+    assert first_fitting in {1, 2, 3}
+    assert max(passes[first_fitting:]) <= 25
+
+
+def test_one_token_that_does_not_fit_is_the_users_fault(monkeypatch):
+    model = fresh("llama")
+    short_of_memory(monkeypatch, model.network, room=0)
+    with pytest.raises(UserError, match="does not fit the memory"):
+        score(model, [ScoreRequest((1, 2), (3,), "e")], batch_tokens=16)
+
+
+def test_another_error_than_memory_is_not_swallowed(monkeypatch):
+    model = fresh("llama")
+    monkeypatch.setattr(model.network, "forward", lambda **_: torch.ones(2) @ torch.ones(3))
+    with pytest.raises(RuntimeError, match="size"):
+        score(model, [ScoreRequest((1, 2), (3,), "e")], batch_tokens=16)
 
 
 def test_a_model_whose_cache_cannot_be_shared_is_scored_plainly_and_says_so(caplog):
@@ -255,12 +318,3 @@ def test_a_request_that_fills_the_window_is_scored():
 
 def test_no_request_is_no_score():
     assert score(tiny("llama"), [], batch_tokens=16) == []
-
-
-@given(st.lists(st.integers(1, 80), max_size=30), st.integers(1, 200))
-def test_batches_keep_order_and_stay_below_their_limit(lengths, batch_tokens):
-    cut = list(batches(lengths, batch_tokens))
-    assert [index for batch in cut for index in batch] == list(range(len(lengths)))
-    for batch in cut:
-        padded = len(batch) * max(lengths[index] for index in batch)
-        assert padded <= batch_tokens or len(batch) == 1

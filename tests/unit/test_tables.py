@@ -107,7 +107,7 @@ def test_tables_do_not_depend_on_batch_size_grouping_or_store(model, monkeypatch
     examples = [example(number) for number in range(1, 6)]
     masks = [all_masks(2)] * 5
     together = answers(model, examples, masks)
-    monkeypatch.setattr("ctxaudit.ablation.tables._MIN_GROUP", 20)
+    monkeypatch.setattr("ctxaudit.ablation.tables._GROUP_TOKENS", 90)
     for _ in range(2):
         with ScoreStore(tmp_path, "s" * 64) as store:
             apart = answers(model, examples, masks, batch_tokens=16, store=store)
@@ -157,7 +157,7 @@ def test_more_options_than_letters_are_refused(model):
 def test_an_overlong_prompt_of_the_last_example_stops_before_the_first_is_scored(
     model, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr("ctxaudit.ablation.tables._MIN_GROUP", 1)
+    monkeypatch.setattr("ctxaudit.ablation.tables._GROUP_TOKENS", 1)
     examples = [example(1), example(2, num_sources=30)]
     responses = [Response(example_id=item.id, text="w1", finish="stop") for item in examples]
     masks = [all_masks(2), np.eye(31, 30, dtype=bool) ^ True]
