@@ -1,20 +1,26 @@
 """The one way to a judge or generator: every reply is stored, equal requests are asked once."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ctxaudit import config, logs, models
-from ctxaudit.llm.endpoint import Endpoint
-from ctxaudit.llm.in_process import InProcess
-from ctxaudit.llm.rating import read_rating
-from ctxaudit.llm.requests import Backend, ChatRequest, Completion, Rating
+from ctxaudit import config
+from ctxaudit.errors import UserError
+from ctxaudit.llm import rating, requests, structured
+from ctxaudit.llm.ledger import Ledger
+from ctxaudit.llm.prices import Price
+from ctxaudit.llm.requests import Backend, Call, ChatRequest, Completion, Rating
+from ctxaudit.llm.sending import Sender
+from ctxaudit.llm.settings import EndpointModel, LanguageModels
 from ctxaudit.llm.store import ResponseStore
+from ctxaudit.llm.structured import Structured
 from ctxaudit.logs import logger
 
 STORE = Path("results/store/responses")
+LEDGER = Path("results/store/ledger.jsonl")
 
 
 class Client:
@@ -24,50 +30,99 @@ class Client:
         name: The model's name in the configuration.
     """
 
-    def __init__(self, name: str, backend: Backend, store: ResponseStore) -> None:
+    def __init__(
+        self,
+        name: str,
+        backend: Backend,
+        store: ResponseStore,
+        *,
+        replay: bool = False,
+        max_repairs: int = 1,
+    ) -> None:
         self.name = name
         self._backend = backend
         self._store = store
+        self._replay = replay
+        self._max_repairs = max_repairs
 
-    def complete(self, requests: Sequence[ChatRequest], *, batch_size: int = 8) -> list[Completion]:
-        """The reply to each request, in their order; what the store holds is not asked again."""
-        keys = [request.key(self._backend.digest) for request in requests]
-        distinct = dict(zip(keys, requests, strict=True))
-        stored = {key: self._store.get(request) for key, request in distinct.items()}
+    def calls(self, asked: Sequence[ChatRequest]) -> list[Call]:
+        """The call that each request is, in their order."""
+        sampling = self._backend.sampling
+        settled = (
+            replace(request, sampling=sampling) if request.sampling is None else request
+            for request in asked
+        )
+        return [requests.call(request, self._backend.identity) for request in settled]
+
+    def complete(self, asked: Sequence[ChatRequest], *, batch_size: int = 8) -> list[Completion]:
+        """The reply to each request, in their order; what the store holds is not asked again.
+
+        Raises:
+            UserError: in replay, naming how many replies are missing; or if a call fails for good.
+            BudgetReachedError: if the next call could exceed the budget.
+        """
+        calls = self.calls(asked)
+        distinct = {call.key: call for call in calls}
+        stored = {key: self._store.get(key) for key in distinct}
         replies = {key: reply for key, reply in stored.items() if reply is not None}
-        missing = [key for key in distinct if key not in replies]
+        missing = [call for key, call in distinct.items() if key not in replies]
         logger.info("%s: %d replies, %d to ask", self.name, len(distinct), len(missing))
         if missing:
-            asked = [distinct[key] for key in missing]
-            answers = self._backend.complete(asked, batch_size=batch_size)
-            for at, reply in logs.progress(answers, total=len(asked), label=f"asking {self.name}"):
-                replies[missing[at]] = reply
-                if reply.finish != "error":
-                    self._store.put(asked[at], reply)
-        return [replies[key] for key in keys]
+            self._refuse_in_replay(len(missing), len(distinct))
+            new = self._backend.complete(missing, self._store, batch_size=batch_size)
+            replies |= {call.key: reply for call, reply in zip(missing, new, strict=True)}
+        outcomes = Counter(reply.finish for reply in replies.values())
+        logger.info("%s: replies by outcome: %s", self.name, dict(sorted(outcomes.items())))
+        return [replies[call.key] for call in calls]
 
-    def rate(
-        self, requests: Sequence[ChatRequest], *, low: int = 0, high: int = 10
-    ) -> list[Rating]:
+    def structured(self, asked: Sequence[ChatRequest], *, batch_size: int = 8) -> list[Structured]:
+        """The value that each reply holds, by the request's schema, or why there is none."""
+        return structured.complete(
+            asked,
+            lambda now: self.complete(now, batch_size=batch_size),
+            max_repairs=self._max_repairs,
+        )
+
+    def rate(self, asked: Sequence[ChatRequest], *, low: int = 0, high: int = 10) -> list[Rating]:
         """A score in [low, high] per request.
 
         A backend that scores closed answers gives the expectation over the whole numbers from
-        `low` to `high`, each scored with its end token; from another the written score is read.
+        `low` to `high`, each scored with its end token. One that takes a schema is asked for an
+        object with the score. From another the written score is read.
         """
-        grades = tuple(map(str, range(low, high + 1)))
-        closed = [replace(request, choices=grades) for request in requests]
-        ratings = [read_rating(reply, low, high) for reply in self.complete(closed)]
-        num_undefined = sum(bool(rating.reason) for rating in ratings)
-        logger.info("%s: %d ratings, %d undefined", self.name, len(ratings), num_undefined)
+        if self._backend.scores_choices:
+            grades = tuple(map(str, range(low, high + 1)))
+            replies = self.complete([replace(request, choices=grades) for request in asked])
+            ratings = [rating.read_rating(reply, low, high) for reply in replies]
+        elif self._backend.takes_schema:
+            schema = rating.schema(low, high)
+            found = self.structured([replace(request, schema=schema) for request in asked])
+            ratings = [rating.of_value(item) for item in found]
+        else:
+            ratings = [rating.read_rating(reply, low, high) for reply in self.complete(asked)]
+        reasons = Counter(item.reason for item in ratings if item.reason)
+        logger.info("%s: %d ratings, %d undefined", self.name, len(ratings), reasons.total())
+        for reason, count in reasons.most_common():
+            logger.info("%s: undefined: %s: %d", self.name, reason, count)
         return ratings
+
+    def _refuse_in_replay(self, num_missing: int, num_asked: int) -> None:
+        if self._replay:
+            raise UserError(
+                f"llm.mode: replay: {num_missing} of {num_asked} replies of '{self.name}' are not "
+                f"in {self._store.folder}; import the archive that belongs to this configuration, "
+                "or set the mode to live"
+            )
 
 
 def open_client(
     name: str,
     entry: Mapping[str, Any],
     manifests: Sequence[str | Path],
+    settings: Mapping[str, Any] | None = None,
     *,
     store: Path = STORE,
+    ledger: Path = LEDGER,
 ) -> Client:
     """A client for an entry of `models:`.
 
@@ -75,16 +130,52 @@ def open_client(
         name: The model's name in the configuration.
         entry: Its entry as a plain mapping.
         manifests: The manifest of its folder; empty for an endpoint.
+        settings: The section `llm` as a plain mapping.
         store: Folder of the stored replies.
+        ledger: Journal of the paid calls.
     """
-    model = config.model(entry)
-    backend: Backend
-    if isinstance(model, config.EndpointModel):
-        backend = Endpoint(model)
+    rules = LanguageModels.model_validate(settings or {})
+    if entry["kind"] == "endpoint":
+        model = EndpointModel.model_validate(entry)
+        account = Ledger(ledger, budget=rules.budget_usd)
+        backend: Backend = Sender(model, account, _price(name, rules))
+        repairs = model.max_repairs
     else:
-        manifest, dtype = Path(manifests[0]), model.dtype
-        parts = f"{models.manifest_digest(manifest)}\n{dtype}"
-        backend = InProcess(
-            hashlib.sha256(parts.encode()).hexdigest(), lambda: models.load(manifest, dtype=dtype)
+        backend, repairs = _in_process(entry, Path(manifests[0])), 1
+    return Client(
+        name,
+        backend,
+        ResponseStore(store),
+        replay=rules.mode == "replay",
+        max_repairs=repairs,
+    )
+
+
+def _in_process(entry: Mapping[str, Any], manifest: Path) -> Backend:
+    # Only here: a client of an endpoint starts without loading torch.
+    from ctxaudit import models
+    from ctxaudit.llm.in_process import InProcess
+
+    dtype: config.DType = entry.get("dtype", "float32")
+    parts = f"{models.manifest_digest(manifest)}\n{dtype}"
+    return InProcess(
+        hashlib.sha256(parts.encode()).hexdigest(), lambda: models.load(manifest, dtype=dtype)
+    )
+
+
+def _price(name: str, rules: LanguageModels) -> Price | None:
+    """The price of a model.
+
+    Raises:
+        UserError: if there is none although a budget is set.
+    """
+    known = rules.prices.models if rules.prices else {}
+    if name in known:
+        return Price(input=known[name].input, output=known[name].output)
+    if rules.budget_usd is not None:
+        raise UserError(
+            f"llm.budget_usd is set, but llm.prices.models has no price for '{name}', so the "
+            "budget could not be kept; enter its price (0 for a server of yours) or remove the "
+            "budget"
         )
-    return Client(name, backend, ResponseStore(store, backend.digest))
+    return None

@@ -1,91 +1,85 @@
-"""A model behind an OpenAI-compatible endpoint."""
+"""One attempt at a call of an OpenAI-compatible endpoint."""
 
-import hashlib
+import asyncio
+import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
-from ctxaudit.config import EndpointModel
 from ctxaudit.errors import UserError
-from ctxaudit.llm.requests import ChatRequest, Completion, Finish
-
-_MAX_RETRIES = 5
-_SECONDS_TO_WAIT = 120.0
-_FINISHES: dict[str, Finish] = {"stop": "stop", "length": "length", "content_filter": "refusal"}
+from ctxaudit.llm import faults, redaction, wire
+from ctxaudit.llm.faults import CallError
+from ctxaudit.llm.requests import Answer, ChatRequest, Completion
+from ctxaudit.llm.settings import EndpointModel
 
 
 class Endpoint:
-    """Replies of a chat endpoint, one call after the other.
-
-    The `openai` client retries rate limits, server errors and broken connections by itself.
-    """
+    """A model behind an endpoint; nothing is opened before `connection`."""
 
     def __init__(self, model: EndpointModel) -> None:
-        self._model = model
-        place = f"{model.base_url}\n{model.model}"
-        self.digest = hashlib.sha256(place.encode()).hexdigest()
+        self.model = model
 
-    def complete(
-        self, requests: Sequence[ChatRequest], *, batch_size: int
-    ) -> Iterator[tuple[int, Completion]]:
-        """Position and reply of each request, in their order; `batch_size` has no effect.
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator["Connection"]:
+        """An open client.
 
         Raises:
-            UserError: naming model and status, if a call fails after its retries.
+            UserError: naming the variable, if the environment holds no key.
         """
-        client = self._open()
-        for at, request in enumerate(requests):
-            yield at, _completion(self._call(client, request))
-
-    def _open(self) -> Any:
         import openai
 
-        key = os.environ.get(self._model.key_variable)
-        if not key:
-            raise UserError(
-                f"{self._model.model}: the environment variable {self._model.key_variable} holds "
-                "no key; set it (any text will do for a local server that asks for none)"
-            )
-        return openai.OpenAI(
+        key = redaction.read_key(os.environ, self.model.key_variable, self.model.model)
+        async with openai.AsyncOpenAI(
             api_key=key,
-            base_url=self._model.base_url,
-            max_retries=_MAX_RETRIES,
-            timeout=_SECONDS_TO_WAIT,
-        )
+            base_url=self.model.base_url,
+            # Tries are counted, paced and reserved by us.
+            max_retries=0,
+            timeout=self.model.traffic.timeout_seconds,
+        ) as client:
+            yield Connection(self.model, client, key)
 
-    def _call(self, client: Any, request: ChatRequest) -> Any:
+
+class Connection:
+    """Sends calls over an open client."""
+
+    def __init__(self, model: EndpointModel, client: Any, key: str) -> None:
+        self._model = model
+        self._client = client
+        self._key = key
+
+    async def call(self, request: ChatRequest) -> Answer:
+        """The reply to a request.
+
+        Raises:
+            CallError: if there is none.
+        """
         import openai
 
-        # OpenAI's newer models refuse `max_tokens`; most compatible servers know nothing else.
-        own = "api.openai.com" in self._model.base_url
-        limit = {"max_completion_tokens" if own else "max_tokens": request.max_new_tokens}
+        fields = wire.body(request, self._model)
+        messages, model = fields.pop("messages"), fields.pop("model")
         try:
-            return client.chat.completions.create(
-                model=self._model.model,
-                messages=request.messages,
-                temperature=request.temperature,
-                **limit,
-            )
-        except openai.APIStatusError as error:
-            fault = f"status {error.status_code}: {type(error).__name__}"
-        except openai.APIError as error:
-            fault = type(error).__name__
-        # Not the server's own words: some repeat the key that they were sent.
+            # The client's limit is per read; a body that trickles in is bounded here.
+            async with asyncio.timeout(self._model.traffic.timeout_seconds):
+                reply = await self._client.chat.completions.with_raw_response.create(
+                    model=model, messages=messages, extra_body=fields
+                )
+            return wire.read(redaction.redact(json.loads(reply.text), self._key))
+        except TimeoutError:
+            raise CallError("timeout", "no reply in time", billed=True) from None
+        except (openai.OpenAIError, wire.UnreadableReplyError, ValueError) as error:
+            raise faults.classify(error, [*fields]) from None
+
+
+def check_name(completion: Completion, model: EndpointModel) -> None:
+    """See that the model that answered is the one that was asked.
+
+    Raises:
+        UserError: naming both, if it is another.
+    """
+    if completion.model not in {model.model, *model.returned_models}:
         raise UserError(
-            f"{self._model.model} at {self._model.base_url}: {fault}; what was answered before "
-            "is kept, run again to go on"
+            f"{model.model} at {model.base_url}: the reply is from '{completion.model[:200]}'. "
+            "Ask for that model by its own name, or, if it is what you want, add this name to "
+            "returned_models in its entry"
         )
-
-
-def _completion(reply: Any) -> Completion:
-    usage = reply.usage
-    tokens = (usage.prompt_tokens, usage.completion_tokens) if usage else (0, 0)
-    if not reply.choices:
-        return Completion(text="", finish="error", prompt_tokens=tokens[0])
-    choice = reply.choices[0]
-    text = choice.message.content or ""
-    refusal = getattr(choice.message, "refusal", None)
-    finish = "refusal" if refusal else _FINISHES.get(choice.finish_reason, "error")
-    return Completion(
-        text=refusal or text, finish=finish, prompt_tokens=tokens[0], new_tokens=tokens[1]
-    )

@@ -1,13 +1,15 @@
 """A language model of this process as judge and generator."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
-from ctxaudit import prompts
+from ctxaudit import logs, prompts
 from ctxaudit.ablation import scorer
 from ctxaudit.ablation.scorer import ScoreRequest
 from ctxaudit.errors import UserError
 from ctxaudit.generation import generate
-from ctxaudit.llm.requests import ChatRequest, Completion
+from ctxaudit.llm.requests import GREEDY, Call, ChatRequest, Completion, Identity
+from ctxaudit.llm.store import ResponseStore
 from ctxaudit.models import LanguageModel
 
 _SCORED_TOGETHER = 32
@@ -23,27 +25,41 @@ class InProcess:
         batch_tokens: Upper limit of tokens in one scoring pass.
     """
 
+    sampling: Mapping[str, Any] = GREEDY
+    scores_choices = True
+    takes_schema = False
+
     def __init__(
         self, digest: str, load: Callable[[], LanguageModel], *, batch_tokens: int = 4096
     ) -> None:
-        self.digest = digest
+        self.identity = Identity("in-process", digest)
         self._load = load
         self._batch_tokens = batch_tokens
 
     def complete(
-        self, requests: Sequence[ChatRequest], *, batch_size: int
-    ) -> Iterator[tuple[int, Completion]]:
-        """Position and reply of each request; closed answers first.
+        self, calls: Sequence[Call], store: ResponseStore, *, batch_size: int
+    ) -> list[Completion]:
+        """The reply to each call, in their order; closed answers first.
 
         Raises:
-            UserError: for a temperature other than 0, or a prompt that exceeds the window.
+            UserError: for a sampling parameter, or a prompt that exceeds the window.
         """
-        for request in requests:
-            if request.temperature != 0:
+        for call in calls:
+            if call.request.sampling not in (None, GREEDY):
                 raise UserError(
-                    f"{request.model}: temperature {request.temperature}: a model in this process "
-                    "decodes greedily; allowed: 0"
+                    f"{call.request.model}: sampling {dict(call.request.sampling or {})}: a model "
+                    "in this process decodes greedily; allowed: temperature 0 alone"
                 )
+        replies: dict[int, Completion] = {}
+        answers = self._answers([call.request for call in calls], batch_size)
+        label = f"asking {calls[0].request.model}" if calls else ""
+        for at, reply in logs.progress(answers, total=len(calls), label=label):
+            replies[at] = store.put(calls[at], reply)
+        return [replies[at] for at in range(len(calls))]
+
+    def _answers(
+        self, requests: Sequence[ChatRequest], batch_size: int
+    ) -> Iterator[tuple[int, Completion]]:
         model = self._load()
         ids = [_ids(model, request) for request in requests]
         closed = [at for at, request in enumerate(requests) if request.choices]

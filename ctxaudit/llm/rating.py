@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ctxaudit.llm.requests import Completion, Rating
+from ctxaudit.llm.requests import Completion, Rating, Schema
+from ctxaudit.llm.structured import Structured
 
 
 def read_rating(reply: Completion, low: int, high: int) -> Rating:
@@ -26,6 +27,24 @@ def read_rating(reply: Completion, low: int, high: int) -> Rating:
     if not low <= number <= high:
         return _undefined("out of range")
     return Rating(score=number)
+
+
+def schema(low: int, high: int) -> Schema:
+    """What an endpoint that takes schemas is asked for: an object with the whole number `score`."""
+    score = {"type": "integer", "minimum": low, "maximum": high}
+    return {
+        "type": "object",
+        "properties": {"score": score},
+        "required": ["score"],
+        "additionalProperties": False,
+    }
+
+
+def of_value(found: Structured) -> Rating:
+    """The score of a valid reply to such a request, else its outcome as the reason."""
+    if found.outcome == "valid":
+        return Rating(score=float(found.value["score"]))
+    return _undefined(found.outcome)
 
 
 def expectation(logprobs: tuple[float, ...], low: int) -> float:

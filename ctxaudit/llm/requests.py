@@ -2,13 +2,33 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Literal, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ctxaudit.prompts import Messages
 
+if TYPE_CHECKING:
+    from ctxaudit.llm.store import ResponseStore
+
 Finish = Literal["stop", "length", "refusal", "error"]
+Schema = Mapping[str, Any]
+Number = int | float
+
+GREEDY: Mapping[str, Any] = {"temperature": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who answers; part of every key.
+
+    Attributes:
+        provider: Who serves the model, `in-process` for one of this process.
+        model: Its dated snapshot, or the digest of weights and dtype.
+    """
+
+    provider: str
+    model: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +39,10 @@ class ChatRequest:
         model: The model's name in the configuration; for messages, not part of the key.
         messages: The chat up to the reply.
         max_new_tokens: Output limit.
-        temperature: 0 is greedy.
+        sampling: Every sampling parameter that is sent, by its name at the endpoint; None takes
+            those of the model's entry.
+        schema: JSON schema of the reply, or None for text.
+        replicate: Number of the draw, so that one question can be asked several times.
         choices: A closed set of complete answers; empty lets the model write freely.
         chat: Whether a model in this process is given the messages in its chat template, or
             the one message as plain text; an endpoint takes chats only.
@@ -28,33 +51,80 @@ class ChatRequest:
     model: str
     messages: Messages
     max_new_tokens: int
-    temperature: float = 0.0
+    sampling: Mapping[str, Any] | None = None
+    schema: Schema | None = None
+    replicate: int = 0
     choices: tuple[str, ...] = ()
     chat: bool = True
 
-    def canonical(self, backend: str) -> str:
-        """The request as JSON of one form; `backend` identifies who answers it."""
-        content = {"backend": backend, **asdict(self)}
-        del content["model"]
-        return json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
-    def key(self, backend: str) -> str:
-        """SHA-256 of the canonical form, hexadecimal."""
-        return hashlib.sha256(self.canonical(backend).encode()).hexdigest()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A request with its place in the store.
+
+    Attributes:
+        request: The request, its sampling parameters settled.
+        canonical: The request and who answers it, as JSON of one form.
+        key: SHA-256 of `canonical`, hexadecimal.
+    """
+
+    request: ChatRequest
+    canonical: str
+    key: str
+
+
+def call(request: ChatRequest, identity: Identity) -> Call:
+    """The call that a request to `identity` is."""
+    content = {
+        "provider": identity.provider,
+        "model": identity.model,
+        "messages": request.messages,
+        "max_new_tokens": request.max_new_tokens,
+        "sampling": _plain(request.sampling or GREEDY),
+        "schema": _plain(request.schema),
+        "replicate": request.replicate,
+        "choices": request.choices,
+        "chat": request.chat,
+    }
+    text = canonical(content)
+    return Call(request=request, canonical=text, key=digest(text))
+
+
+def canonical(content: Any) -> str:
+    """JSON of one form: keys sorted, no blanks."""
+    return json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+def digest(text: str) -> str:
+    """SHA-256, hexadecimal."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """The same without the difference between 1 and 1.0, which JSON would write."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """A model's reply.
+    """A model's reply; every one is kept in the store, whatever its outcome.
 
     Attributes:
         text: What it wrote, or the likeliest of the request's choices.
-        finish: `stop`, `length` if the limit cut it, `refusal`, or `error` for a reply without
-            text; only the first three are kept in the store.
+        finish: `stop`, `length` if the limit cut it, `refusal` by the model or a filter, or
+            `error` if the endpoint names any other end.
         prompt_tokens: Tokens read.
         new_tokens: Tokens written, or scored where the answers are a closed set.
         choice_logprobs: Log-probability of each choice with its end token, nats; empty where
             the backend does not score choices.
+        model: The model's name as the endpoint gave it; empty in this process.
+        fingerprint: The endpoint's own name of its state, where it gives one.
     """
 
     text: str
@@ -62,6 +132,21 @@ class Completion:
     prompt_tokens: int = 0
     new_tokens: int = 0
     choice_logprobs: tuple[float, ...] = ()
+    model: str = ""
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A reply as it came.
+
+    Attributes:
+        completion: What was read from it.
+        raw: The whole body, for audit.
+    """
+
+    completion: Completion
+    raw: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,13 +163,25 @@ class Rating:
 
 
 class Backend(Protocol):
-    """Who answers requests."""
+    """Who answers calls."""
 
     @property
-    def digest(self) -> str:
-        """Identifies provider and model; part of every key."""
+    def identity(self) -> Identity:
+        """Part of every key."""
+
+    @property
+    def sampling(self) -> Mapping[str, Any]:
+        """Sampling parameters of requests that name none."""
+
+    @property
+    def scores_choices(self) -> bool:
+        """Whether closed answers are scored, or else left to be written."""
+
+    @property
+    def takes_schema(self) -> bool:
+        """Whether a schema reaches the model apart from its messages."""
 
     def complete(
-        self, requests: Sequence[ChatRequest], *, batch_size: int
-    ) -> Iterator[tuple[int, Completion]]:
-        """Position and reply of each request, as they come, in any order."""
+        self, calls: Sequence[Call], store: "ResponseStore", *, batch_size: int
+    ) -> list[Completion]:
+        """The reply to each call, in their order; each is in the store as soon as it is there."""

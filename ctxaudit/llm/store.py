@@ -1,45 +1,92 @@
 """Replies that outlive jobs: one JSON file per request, never expired."""
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from ctxaudit import artifacts
-from ctxaudit.llm.requests import ChatRequest, Completion
+from ctxaudit.llm.requests import Call, Completion
 from ctxaudit.logs import logger
 
 
 class ResponseStore:
-    """Completions by the key of their request, safe for any number of writers.
+    """Completions by the key of their call, safe for any number of readers and writers.
 
-    Each file holds the request beside the reply, so that what was asked can be audited.
+    An entry holds what was asked (`request`), what was read from the reply (`completion`), the
+    reply as it came (`raw`), when (`received`, UTC) and which reservation of the ledger paid for
+    it (`reservation`).
     """
 
-    def __init__(self, folder: Path, backend: str) -> None:
-        self._folder = Path(folder)
-        self._backend = backend
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
 
-    def get(self, request: ChatRequest) -> Completion | None:
+    def get(self, key: str) -> Completion | None:
         """The stored reply, or None; an unreadable entry counts as absent, with a warning."""
-        path = self._path(request)
+        entry = self.entry(key)
         try:
-            reply = json.loads(path.read_text(encoding="utf-8"))["completion"]
-            choices = tuple(map(float, reply.pop("choice_logprobs")))
-            return Completion(**reply, choice_logprobs=choices)
+            return None if entry is None else _completion(entry)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            logger.warning("%s: unreadable reply, asked again: %s", self.path(key), error)
+            return None
+
+    def entry(self, key: str) -> dict[str, Any] | None:
+        """All that is stored under a key, or None; likewise."""
+        path = self.path(key)
+        try:
+            entry = json.loads(path.read_bytes())
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, ValueError) as error:
             logger.warning("%s: unreadable reply, asked again: %s", path, error)
             return None
+        return entry if isinstance(entry, dict) else None
 
-    def put(self, request: ChatRequest, completion: Completion) -> None:
-        """Keep a reply; a later one to the same request takes its place."""
-        record = {
-            "request": json.loads(request.canonical(self._backend)),
-            "completion": asdict(completion),
-        }
-        artifacts.write_json(self._path(request), record)
+    def put(
+        self,
+        call: Call,
+        completion: Completion,
+        *,
+        raw: Mapping[str, Any] | None = None,
+        reservation: str = "",
+    ) -> Completion:
+        """Keep a reply, unless an earlier one to the same call is there.
 
-    def _path(self, request: ChatRequest) -> Path:
-        key = request.key(self._backend)
-        return self._folder / key[:2] / f"{key}.json"
+        Returns:
+            The reply that is kept: tables may rest on the earlier one.
+        """
+        earlier = self.get(call.key)
+        if earlier is not None:
+            logger.warning("%s: a second reply to the same call is left out", self.path(call.key))
+            return earlier
+        self.put_entry(
+            call.key,
+            {
+                "request": json.loads(call.canonical),
+                "completion": asdict(completion),
+                "raw": dict(raw or {}),
+                "received": datetime.now(UTC).isoformat(timespec="seconds"),
+                "reservation": reservation,
+            },
+        )
+        return completion
+
+    def put_entry(self, key: str, entry: Mapping[str, Any]) -> None:
+        """Write an entry as a whole."""
+        artifacts.write_json(self.path(key), entry)
+
+    def __iter__(self) -> Iterator[str]:
+        """The keys of all entries, sorted."""
+        yield from sorted(path.stem for path in self.folder.glob("[0-9a-f][0-9a-f]/*.json"))
+
+    def path(self, key: str) -> Path:
+        """Where an entry lies."""
+        return self.folder / key[:2] / f"{key}.json"
+
+
+def _completion(entry: Mapping[str, Any]) -> Completion:
+    reply = dict(entry["completion"])
+    choices = tuple(map(float, reply.pop("choice_logprobs")))
+    return Completion(**reply, choice_logprobs=choices)

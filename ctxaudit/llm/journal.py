@@ -1,0 +1,69 @@
+"""JSON lines that several processes append to in turn.
+
+Each process reads only what was added since it last looked. A line that a killed process left
+unfinished is closed by the next one and skipped with a warning.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from filelock import SoftFileLease
+
+from ctxaudit.logs import logger
+
+Line = Mapping[str, Any]
+
+_SECONDS_TO_TAKE_OVER = 30.0
+_SECONDS_BETWEEN_TRIES = 0.002
+
+
+class Journal:
+    """A file of lines and the lock beside it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = SoftFileLease(
+            str(path.with_suffix(".lock")),
+            thread_local=False,
+            poll_interval=_SECONDS_BETWEEN_TRIES,
+            lease_duration=_SECONDS_TO_TAKE_OVER,
+        )
+        self._read = 0
+
+    @contextmanager
+    def turn(self) -> Iterator[tuple[list[Line], Callable[[Line], None]]]:
+        """Hold the lock: what others added since the last turn, and how to add a line."""
+        with self._lock:
+            self.path.touch()
+            with self.path.open("r+b") as stream:
+                yield self._news(stream), lambda line: self._append(stream, line)
+
+    def _news(self, stream: Any) -> list[Line]:
+        stream.seek(self._read)
+        *whole, torn = stream.read().split(b"\n")
+        if torn:
+            stream.write(b"\n")
+            whole.append(torn)
+        self._read = stream.tell()
+        return [line for line in map(self._parse, whole) if line is not None]
+
+    def _append(self, stream: Any, line: Line) -> None:
+        stream.write(json.dumps(line, sort_keys=True).encode() + b"\n")
+        stream.flush()
+        os.fsync(stream.fileno())
+        self._read = stream.tell()
+
+    def _parse(self, text: bytes) -> Line | None:
+        try:
+            line = json.loads(text)
+        except ValueError:
+            line = None
+        if not isinstance(line, dict):
+            logger.warning("%s: a line that cannot be read is skipped", self.path)
+            return None
+        return line

@@ -1,0 +1,22 @@
+"""When a failed call is tried again."""
+
+import random
+
+from ctxaudit.llm.faults import CallError
+
+_FIRST_SECONDS = 1.0
+_MOST_SECONDS = 60.0
+
+
+def seconds_to_wait(attempt: int, fault: CallError) -> float:
+    """Exponential back-off with full jitter, on top of what the server asks for.
+
+    Full jitter (a uniform draw from zero to the limit) keeps jobs that failed together from
+    coming back together.
+
+    Args:
+        attempt: Attempts made so far, at least 1.
+        fault: How the last one failed.
+    """
+    limit = min(_MOST_SECONDS, _FIRST_SECONDS * 2 ** (attempt - 1))
+    return (fault.retry_after or 0.0) + random.uniform(0.0, limit)

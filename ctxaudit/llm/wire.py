@@ -1,0 +1,66 @@
+"""The chat endpoint's own language: a request as its body, and a body as a reply."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ctxaudit.llm.requests import GREEDY, Answer, ChatRequest, Completion, Finish
+from ctxaudit.llm.settings import EndpointModel
+
+_FINISHES: Mapping[str, Finish] = {
+    "stop": "stop",
+    "length": "length",
+    "content_filter": "refusal",
+    "refusal": "refusal",
+}
+
+# OpenAI's newer models refuse `max_tokens`; most compatible servers know nothing else.
+_NEWER_LIMIT = {"openai", "azure"}
+
+
+class UnreadableReplyError(ValueError):
+    """A body that is no chat completion."""
+
+
+def body(request: ChatRequest, model: EndpointModel) -> dict[str, Any]:
+    """What is sent, as the fields of a chat completion request."""
+    limit = "max_completion_tokens" if model.served_by in _NEWER_LIMIT else "max_tokens"
+    fields = {
+        "model": model.model,
+        "messages": request.messages,
+        limit: request.max_new_tokens,
+        **(request.sampling or GREEDY),
+    }
+    if request.schema is not None and model.structured_output != "none":
+        fields["response_format"] = _format(request.schema, model.structured_output)
+    return fields
+
+
+def _format(schema: Mapping[str, Any], style: str) -> dict[str, Any]:
+    if style == "json_object":
+        return {"type": "json_object", "schema": schema}
+    named = {"name": "reply", "schema": schema, "strict": True}
+    return {"type": "json_schema", "json_schema": named}
+
+
+def read(raw: Any) -> Answer:
+    """The reply in a body.
+
+    Raises:
+        UnreadableReplyError: if it is no chat completion, or one without a choice.
+    """
+    try:
+        choice = raw["choices"][0]
+        message = choice["message"]
+        refusal, text = message.get("refusal"), message.get("content") or ""
+        usage = raw.get("usage") or {}
+        completion = Completion(
+            text=str(refusal or text),
+            finish="refusal" if refusal else _FINISHES.get(choice.get("finish_reason"), "error"),
+            prompt_tokens=int(usage.get("prompt_tokens") or 0),
+            new_tokens=int(usage.get("completion_tokens") or 0),
+            model=str(raw.get("model") or ""),
+            fingerprint=str(raw.get("system_fingerprint") or ""),
+        )
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError):
+        raise UnreadableReplyError from None
+    return Answer(completion=completion, raw=raw)

@@ -1,0 +1,54 @@
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctxaudit.llm import retries
+from ctxaudit.llm.client import Client, open_client
+from ctxaudit.llm.requests import ChatRequest
+from tests.llm import scripted_server
+from tests.llm.scripted_server import MODEL, ScriptedServer
+
+SECRET = "sk-very-secret-0123456789"  # noqa: S105
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
+    monkeypatch.setenv("JUDGE_KEY", SECRET)
+    monkeypatch.setattr(retries, "_FIRST_SECONDS", 0.01)
+    with scripted_server.running() as running:
+        yield running
+
+
+@pytest.fixture
+def open_judge(server: ScriptedServer, tmp_path: Path) -> Callable[..., Client]:
+    """Opens a client of the server with a store and ledger in the test's folder."""
+
+    def opened(settings: dict[str, Any] | None = None, **changes: Any) -> Client:
+        entry = {
+            "kind": "endpoint",
+            "model": MODEL,
+            "base_url": server.base_url,
+            "key_variable": "JUDGE_KEY",
+            **changes,
+        }
+        return open_client(
+            "judge",
+            entry,
+            [],
+            settings,
+            store=tmp_path / "responses",
+            ledger=tmp_path / "ledger.jsonl",
+        )
+
+    return opened
+
+
+@pytest.fixture
+def ask() -> Callable[..., ChatRequest]:
+    def build(text: str, **changes: Any) -> ChatRequest:
+        fields = {"max_new_tokens": 9, **changes}
+        return ChatRequest(model="judge", messages=[{"role": "user", "content": text}], **fields)
+
+    return build
