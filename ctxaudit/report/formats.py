@@ -1,4 +1,4 @@
-"""Writing tables and figures. Text of others is escaped for the format that it enters."""
+"""Writing tables. Text of others is escaped for the format that it enters."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ctxaudit.artifacts import replacing
-from ctxaudit.report import style
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 UNDEFINED = "–"
 
@@ -49,15 +47,6 @@ def write_table(
     _write(csv, table.to_csv(index=False, lineterminator="\n"))
     _write(markdown, _as_markdown(table))
     _write(latex, _as_latex(table))
-
-
-def write_figure(figure: Figure, *, pdf: str | Path, png: str | Path) -> None:
-    """The figure as PDF and PNG; equal figures give equal bytes."""
-    with style.look():
-        with replacing(pdf) as new:
-            figure.savefig(new, format="pdf", metadata={"CreationDate": None})
-        with replacing(png) as new:
-            figure.savefig(new, format="png", metadata={"Software": None})
 
 
 def _write(path: str | Path, text: str) -> None:

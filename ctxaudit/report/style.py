@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import math
-import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -41,21 +40,12 @@ _PARAMETERS: Any = {
 }
 
 
-@contextlib.contextmanager
-def look() -> Iterator[None]:
-    """The common settings, for drawing and for writing."""
-    import matplotlib as mpl
-
-    with mpl.rc_context(_PARAMETERS):
-        yield
-
-
 def styled(draw: Callable[[Frames], Figure]) -> Callable[[Frames], Figure]:
     """A drawing function that works under the common settings."""
 
     @functools.wraps(draw)
     def draw_styled(frames: Frames) -> Figure:
-        with look():
+        with _look():
             return draw(frames)
 
     return draw_styled
@@ -94,49 +84,21 @@ def legend_below(figure: Figure, axes: Axes) -> None:
         figure.legend(handles, labels, loc="outside lower center", ncols=num_columns)
 
 
-def grouped_bars(
-    axes: Axes,
-    groups: Sequence[str],
-    series: Mapping[str, Sequence[float]],
-    intervals: Mapping[str, Sequence[tuple[float, float]]] | None = None,
-) -> None:
-    """Bars of each series side by side per group; an undefined value is marked as such.
+def write(figure: Figure, *, pdf: str | Path, png: str | Path) -> None:
+    """The figure as PDF and PNG; equal figures give equal bytes."""
+    from ctxaudit.artifacts import replacing
 
-    Args:
-        axes: Where to draw.
-        groups: Names on the horizontal axis.
-        series: One value per group.
-        intervals: Lower and upper end per group, NaN where there is none.
-    """
-    width = 0.8 / max(len(series), 1)
-    for number, (name, heights) in enumerate(series.items()):
-        for place, height in enumerate(heights):
-            x = place + (number - (len(series) - 1) / 2) * width
-            axes.bar(
-                x,
-                height,
-                width,
-                color=COLORS[number % len(COLORS)],
-                hatch=HATCHES[number % len(HATCHES)],
-                edgecolor="white",
-                label=name if place == 0 else "",
-            )
-            if math.isnan(height):
-                mark_undefined(axes, x)
-            elif intervals and not math.isnan(intervals[name][place][0]):
-                axes.vlines(x, *intervals[name][place], color="black", linewidth=1)
-    axes.set_xticks(range(len(groups)), wrapped(groups))
-    axes.set_xlim(-0.6, max(len(groups), 1) - 0.4)
+    with _look():
+        with replacing(pdf) as new:
+            figure.savefig(new, format="pdf", metadata={"CreationDate": None})
+        with replacing(png) as new:
+            figure.savefig(new, format="png", metadata={"Software": None})
 
 
-def mark_undefined(axes: Axes, x: float) -> None:
-    """Say that the bar or box at `x` has no value."""
-    axes.text(x, 0.02, "undefined", rotation=90, ha="center", va="bottom", color=GREY)
+@contextlib.contextmanager
+def _look() -> Iterator[None]:
+    """The common settings, for drawing and for writing."""
+    import matplotlib as mpl
 
-
-def wrapped(names: Sequence[str]) -> list[str]:
-    """Names for an axis, broken into lines so that neighbours stay apart."""
-    return [
-        "\n".join(textwrap.wrap(name.replace("_", " "), 12, break_long_words=False))
-        for name in names
-    ]
+    with mpl.rc_context(_PARAMETERS):
+        yield

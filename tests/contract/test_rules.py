@@ -64,6 +64,12 @@ def test_the_digest_is_of_the_rules_own_script(rule: Rule):
 
 
 @each_stage
+def test_only_figures_depend_on_their_look(rule: Rule):
+    reads = {"ctxaudit.report.style", "ctxaudit.report.bars"} & reached(rule.script, *rule.plugins)
+    assert bool(reads) == (rule.name == "plot_figure")
+
+
+@each_stage
 def test_log_and_benchmark_lie_where_the_output_does(rule: Rule):
     outputs = quoted(rule.directives["output"])
     (log,), (benchmark,) = quoted(rule.directives["log"]), quoted(rule.directives["benchmark"])

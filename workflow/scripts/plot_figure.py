@@ -2,10 +2,10 @@
 
 from ctxaudit import plugins
 from ctxaudit.logs import log_to
-from ctxaudit.report import formats, frames
+from ctxaudit.report import frames, style
 
 log_to(snakemake.log[0])
 
 module = plugins.load("report.figures", snakemake.wildcards.figure)
 figure = module.draw({kind: frames.read(kind, snakemake.input[kind]) for kind in module.READS})
-formats.write_figure(figure, pdf=snakemake.output.pdf, png=snakemake.output.png)
+style.write(figure, pdf=snakemake.output.pdf, png=snakemake.output.png)

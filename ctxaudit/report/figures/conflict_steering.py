@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxaudit.report import estimates, style
+from ctxaudit.report import bars, estimates, style
 from ctxaudit.report.frames import Frames
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _panel(axes: Axes, kind: str, frame: pd.DataFrame, steerings: list[str]) -> 
     means = {f"steering: {name}": list(map(estimates.mean, rows)) for name, rows in values.items()}
     named = {f"steering: {name}": found for name, found in intervals.items()}
     counts = [f"{name} n={len(values[steerings[0]][place])}" for place, name in enumerate(types)]
-    style.grouped_bars(axes, counts, means, named)
+    bars.grouped_bars(axes, counts, means, named)
     axes.set_ylim(0, 1.03)
     axes.set_ylabel(LABELS[kind])
     if not types:

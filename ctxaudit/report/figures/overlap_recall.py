@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxaudit.report import estimates, style
+from ctxaudit.report import bars, estimates, style
 from ctxaudit.report.frames import Frames
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def draw(frames: Frames) -> Figure:
             variant: [_outcomes(found, variant, context) for context in CONTEXTS]
             for variant in ("base", "tuned")
         }
-        style.grouped_bars(
+        bars.grouped_bars(
             panel,
             list(CONTEXTS.values()),
             {variant: list(map(estimates.mean, rows)) for variant, rows in outcomes.items()},

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ctxaudit.report import estimates, style
+from ctxaudit.report import bars, estimates, style
 from ctxaudit.report.frames import Frames
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def draw(frames: Frames) -> Figure:
         for place, method in enumerate(methods):
             _boxes(panel, place, found[found["method"] == method])
         panel.axhline(0, color=style.GREY, linewidth=0.8)
-        panel.set_xticks(range(len(methods)), style.wrapped(methods))
+        panel.set_xticks(range(len(methods)), bars.wrapped(methods))
         panel.set_xlim(-0.6, len(methods) - 0.4)
         if found["score"].isna().all():
             panel.set_ylim(-1.05, 1.05)
@@ -68,7 +68,7 @@ def _boxes(axes: Axes, place: int, scores: pd.DataFrame) -> None:
         }
         axes.bar(x, 0, 0.32, label=variant if place == 0 else "", **look)
         if not values.size:
-            style.mark_undefined(axes, x)
+            bars.mark_undefined(axes, x)
             continue
         axes.boxplot(
             [values],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxaudit.report import style
+from ctxaudit.report import bars, style
 from ctxaudit.report.frames import Frames
 from ctxaudit.report.measures import measure
 
@@ -30,7 +30,7 @@ def draw(frames: Frames) -> Figure:
             label: [measure(found[found["method"] == method], name).value for method in methods]
             for name, label in (("ssp", "SSP"), ("auc", "AUC within a question"))
         }
-        style.grouped_bars(panel, methods, series)
+        bars.grouped_bars(panel, methods, series)
         panel.axhline(0.5, color=style.GREY, linestyle="--", label="chance")
         panel.set_ylim(0, 1.03)
         panel.set_ylabel("source separation")
