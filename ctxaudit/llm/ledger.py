@@ -21,7 +21,7 @@ from ctxaudit.llm.journal import Journal, Line
 from ctxaudit.llm.pacing import Limits, Window
 from ctxaudit.llm.prices import Price
 from ctxaudit.llm.requests import Completion
-from ctxaudit.llm.store import ResponseStore
+from ctxaudit.llm.store import ResponseStore, read
 
 Outcome = Literal["answered", "rejected", "unknown", "interrupted"]
 """How a reservation ended: with a reply, with an error that is not billed, with a fault after
@@ -160,8 +160,9 @@ class Ledger:
         """Settle what killed processes had stored but not settled."""
         with self._turn() as write:
             for item in list(self._open.values()):
-                entry, reply = store.entry(item.key), store.get(item.key)
-                if entry and reply and entry.get("reservation") == item.id:
+                entry = store.entry(item.key) or {}
+                reply = read(entry)
+                if reply is not None and entry.get("reservation") == item.id:
                     write(_settled(item, _cost(item, reply), "answered"))
 
     def totals(self) -> Totals:

@@ -26,11 +26,12 @@ class ResponseStore:
     def get(self, key: str) -> Completion | None:
         """The stored reply, or None; an unreadable entry counts as absent, with a warning."""
         entry = self.entry(key)
-        try:
-            return None if entry is None else _completion(entry)
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            logger.warning("%s: unreadable reply, asked again: %s", self.path(key), error)
+        if entry is None:
             return None
+        reply = read(entry)
+        if reply is None:
+            logger.warning("%s: unreadable reply, asked again: not a completion", self.path(key))
+        return reply
 
     def entry(self, key: str) -> dict[str, Any] | None:
         """All that is stored under a key, or None; likewise."""
@@ -86,7 +87,12 @@ class ResponseStore:
         return self.folder / key[:2] / f"{key}.json"
 
 
-def _completion(entry: Mapping[str, Any]) -> Completion:
-    reply = dict(entry["completion"])
-    choices = tuple(map(float, reply.pop("choice_logprobs")))
-    return Completion(**reply, choice_logprobs=choices)
+def read(entry: Mapping[str, Any]) -> Completion | None:
+    """The completion of an entry, or None if it holds none."""
+    try:
+        reply = dict(entry["completion"])
+        choices = tuple(map(float, reply.pop("choice_logprobs")))
+        completion = Completion(**reply, choice_logprobs=choices)
+        return completion if isinstance(completion.text, str) else None
+    except (KeyError, TypeError, AttributeError, ValueError):
+        return None

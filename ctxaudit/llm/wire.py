@@ -48,6 +48,7 @@ def read(raw: Any) -> Answer:
     Raises:
         UnreadableReplyError: if it is no chat completion, or one without a choice.
     """
+    raw = _well_formed(raw)
     try:
         choice = raw["choices"][0]
         message = choice["message"]
@@ -64,3 +65,14 @@ def read(raw: Any) -> Answer:
     except (KeyError, IndexError, TypeError, AttributeError, ValueError):
         raise UnreadableReplyError from None
     return Answer(completion=completion, raw=raw)
+
+
+def _well_formed(value: Any) -> Any:
+    """The same without halves of characters, which JSON can hold and no file can."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_well_formed(name): _well_formed(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_well_formed(inner) for inner in value]
+    return value

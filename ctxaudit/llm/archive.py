@@ -1,0 +1,70 @@
+"""The store as one file, so that a run can be replayed without a key or a network.
+
+JSON lines sorted by key: the same replies give the same bytes, whatever wrote them, and any tool
+can read or compress them.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ctxaudit import artifacts
+from ctxaudit.errors import UserError
+from ctxaudit.llm import requests
+from ctxaudit.llm.store import ResponseStore, read
+
+
+def export_replies(store: ResponseStore, path: str | Path) -> int:
+    """Write every readable entry to `path`; returns their number."""
+    num_written = 0
+
+    def lines() -> Iterator[Mapping[str, Any]]:
+        nonlocal num_written
+        for key in store:
+            entry = store.entry(key)
+            if entry is not None and store.get(key) is not None:
+                num_written += 1
+                yield json.loads(requests.canonical({"key": key, "entry": entry}))
+
+    artifacts.write_jsonl(path, lines())
+    return num_written
+
+
+def import_replies(path: str | Path, store: ResponseStore) -> int:
+    """Add the entries of an archive that the store lacks; returns their number.
+
+    Nothing is written unless the whole archive is sound.
+
+    Raises:
+        UserError: naming file and line of an entry that is not what its key says, or that differs
+            from the store's own.
+    """
+    new = set[str]()
+    for number, line in artifacts.read_jsonl(path):
+        new |= _new_keys(line, store, f"{path}:{number}")
+    for _, line in artifacts.read_jsonl(path):
+        if line["key"] in new:
+            store.put_entry(line["key"], line["entry"])
+    return len(new)
+
+
+def _new_keys(line: Mapping[str, Any], store: ResponseStore, place: str) -> set[str]:
+    """The key of an archive's line, if the store lacks it."""
+    key, entry = str(line.get("key")), line.get("entry")
+    if not isinstance(entry, dict) or "request" not in entry or read(entry) is None:
+        raise UserError(f"{place}: not a stored reply; write the archive again from its store")
+    if requests.digest(requests.canonical(entry["request"])) != key:
+        raise UserError(
+            f"{place}: the request is not the one that its key {key[:64]} was made from: the "
+            "file was changed; write the archive again from its store"
+        )
+    own = store.entry(key)
+    if own is None:
+        return {key}
+    if own.get("completion") != entry["completion"]:
+        raise UserError(
+            f"{place}: the store holds another reply to this request ({store.path(key)}); import "
+            "into an empty store, or remove the one that is not wanted"
+        )
+    return set()

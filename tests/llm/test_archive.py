@@ -1,0 +1,87 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctxaudit.errors import UserError
+from ctxaudit.llm import requests
+from ctxaudit.llm.archive import export_replies, import_replies
+from ctxaudit.llm.requests import Completion, Identity
+from ctxaudit.llm.store import ResponseStore
+
+Ask = Callable[..., Any]
+
+
+@pytest.fixture
+def filled(tmp_path: Path, ask: Ask) -> ResponseStore:
+    return fill(ResponseStore(tmp_path / "filled"), ask, "a", "b", "ü\u2028")
+
+
+def fill(store: ResponseStore, ask: Ask, *texts: str) -> ResponseStore:
+    for text in texts:
+        call = requests.call(ask(text), Identity("local", "m"))
+        entry = {
+            "request": json.loads(call.canonical),
+            "completion": {"text": text.upper(), "finish": "stop", "choice_logprobs": [-0.25]},
+            "raw": {"id": "1"},
+            "received": "2026-01-01T00:00:00+00:00",
+            "reservation": "",
+        }
+        store.put_entry(call.key, entry)
+    return store
+
+
+def test_a_store_survives_the_journey(filled: ResponseStore, tmp_path: Path):
+    archive = tmp_path / "replies.jsonl"
+    assert export_replies(filled, archive) == 3
+    copy = ResponseStore(tmp_path / "copy")
+    assert import_replies(archive, copy) == 3
+    assert list(copy) == list(filled)
+    for key in filled:
+        assert copy.entry(key) == filled.entry(key)
+    assert import_replies(archive, copy) == 0
+
+
+def test_the_same_replies_give_the_same_bytes(filled: ResponseStore, ask: Ask, tmp_path: Path):
+    other = fill(ResponseStore(tmp_path / "other"), ask, "ü\u2028", "b", "a")
+    export_replies(filled, tmp_path / "1")
+    export_replies(other, tmp_path / "2")
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda line: line["entry"]["request"].update(model="x"), "was made from"),
+        (lambda line: line.update(key="../../etc/passwd"), "was made from"),
+        (lambda line: line.pop("key"), "was made from"),
+        (lambda line: line["entry"].pop("completion"), "not a stored reply"),
+        (lambda line: line["entry"]["completion"].update(text=5), "not a stored reply"),
+        (lambda line: line.update(entry=[]), "not a stored reply"),
+    ],
+)
+def test_a_changed_archive_is_refused_as_a_whole(
+    filled: ResponseStore, tmp_path: Path, change: Callable[[Any], Any], words: str
+):
+    archive = tmp_path / "replies.jsonl"
+    export_replies(filled, archive)
+    lines = [json.loads(line) for line in archive.read_text("utf-8").split("\n")[:-1]]
+    change(lines[1])
+    archive.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    copy = ResponseStore(tmp_path / "copy")
+    with pytest.raises(UserError, match=rf"replies.jsonl:2: .*{words}"):
+        import_replies(archive, copy)
+    assert list(copy) == []
+
+
+def test_a_stored_reply_is_never_replaced(filled: ResponseStore, ask: Ask, tmp_path: Path):
+    archive = tmp_path / "replies.jsonl"
+    export_replies(filled, archive)
+    copy = ResponseStore(tmp_path / "copy")
+    call = requests.call(ask("b"), Identity("local", "m"))
+    copy.put(call, Completion(text="own", finish="stop"))
+    with pytest.raises(UserError, match="holds another reply"):
+        import_replies(archive, copy)
+    assert [copy.get(key).text for key in copy] == ["own"]
