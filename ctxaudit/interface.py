@@ -295,8 +295,8 @@ METRIC_COLUMNS = (
 """Columns of every metric table: one row per method, variant and parameter value.
 
 `metric` is the component (`util`, `rmi`, `bcs`…), `variant` is base, tuned or both, `parameter`
-reads like `k=1`; `value` is NaN where `reason` is not empty; `num_examples` counts the examples
-that enter and `num_undefined` those of them with no value.
+reads like `k=1`; `num_examples` counts the examples that enter and `num_undefined` those of them
+with no value; `reason` says why `value` is NaN and counts why those examples have none.
 """
 
 

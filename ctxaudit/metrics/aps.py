@@ -6,7 +6,6 @@ part is; an example counts as undefined where it enters only one of them or neit
 
 from collections.abc import Iterator
 
-import numpy as np
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
@@ -41,9 +40,11 @@ def harmonic_mean(first: float, second: float) -> float:
 def _rows(results: OverlapResults, settings: Settings, seed: int) -> Iterator[Row]:
     num_tie_draws = settings.num_tie_draws
     for method in results.methods:
+        of_cac = cac.why_undefined(results, method)
         for k in settings.k:
             correct = bcs.conditions(results, method, k, num_tie_draws=num_tie_draws, seed=seed)
             parts = bcs.components(correct)
+            of_bcs = bcs.why_undefined(correct, results.attributions["base", method], k)
             for rho in settings.rho:
                 agreement = cac.agreements(
                     results, method, rho, num_tie_draws=num_tie_draws, seed=seed
@@ -54,6 +55,6 @@ def _rows(results: OverlapResults, settings: Settings, seed: int) -> Iterator[Ro
                     "both",
                     f"k={k},rho={rho:g}",
                     value=harmonic_mean(parts.bcs, mean(agreement)),
-                    reason=parts.reason or cac.REASON,
-                    defined=np.asarray(correct[:, 0] + agreement),
+                    reasons=[one or other for one, other in zip(of_bcs, of_cac, strict=True)],
+                    reason=parts.reason,
                 )

@@ -8,7 +8,7 @@ All ratios are NaN where the full-context gain is not positive, and the score is
 is negative; the ratios themselves are shown as they are, also above 1.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
 from ctxaudit import seeds
 from ctxaudit.interface import Answers, Attribution, BoolArray, FloatArray, OverlapResults
-from ctxaudit.metrics.ranking import mean_over_top_k
+from ctxaudit.metrics.ranking import mean_over_top_k, why_no_top_k
 from ctxaudit.metrics.rows import Row, row, table
 
 HIGHER_IS_BETTER = True
@@ -73,6 +73,16 @@ def conditions(
     return found
 
 
+def why_undefined(conditions: FloatArray, attributions: Sequence[Attribution], k: int) -> list[str]:
+    """Why each example's conditions (E, 4) are NaN, (E,); empty where they are not."""
+    return [
+        (why_no_top_k(attribution, k) or "a subset was not evaluated") if undefined else ""
+        for attribution, undefined in zip(
+            attributions, np.isnan(conditions).any(axis=1), strict=True
+        )
+    ]
+
+
 def components(conditions: FloatArray) -> Components:
     """The score from the conditions (E, 4) of a set of examples, undefined ones left out."""
     known = conditions[~np.isnan(conditions).any(axis=1)]
@@ -116,6 +126,7 @@ def _rows(results: OverlapResults, settings: Settings, seed: int) -> Iterator[Ro
         for k in settings.k:
             found = conditions(results, method, k, num_tie_draws=settings.num_tie_draws, seed=seed)
             parts = components(found)
+            reasons = why_undefined(found, results.attributions["base", method], k)
             for name in ("gain", "util", "rmi", "bcs"):
                 yield row(
                     name,
@@ -123,6 +134,6 @@ def _rows(results: OverlapResults, settings: Settings, seed: int) -> Iterator[Ro
                     "base",
                     f"k={k}",
                     value=getattr(parts, name),
+                    reasons=reasons,
                     reason=parts.reason,
-                    defined=found[:, 0],
                 )

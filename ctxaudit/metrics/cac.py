@@ -14,11 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ctxaudit import seeds
 from ctxaudit.interface import FloatArray, OverlapResults
-from ctxaudit.metrics.ranking import draws, rbo, rbo_of_chance
+from ctxaudit.metrics.ranking import draws, rbo, rbo_of_chance, why_no_top_k
 from ctxaudit.metrics.rows import Row, mean_row, table
 
 HIGHER_IS_BETTER = True
-REASON = "no example has scores under both models"
 
 Persistence = Annotated[float, Field(gt=0, lt=1)]
 
@@ -51,6 +50,13 @@ def agreements(
     )
 
 
+def why_undefined(results: OverlapResults, method: str) -> list[str]:
+    """Why each example has no agreement, (E,); empty where it has one."""
+    base, tuned = results.attributions["base", method], results.attributions["tuned", method]
+    pairs = zip(base, tuned, strict=True)
+    return [why_no_top_k(first) or why_no_top_k(second) for first, second in pairs]
+
+
 def _agreement(
     first: FloatArray, second: FloatArray, rho: float, num_tie_draws: int, rng: np.random.Generator
 ) -> float:
@@ -64,6 +70,7 @@ def _agreement(
 
 def _rows(results: OverlapResults, settings: Settings, seed: int) -> Iterator[Row]:
     for method in results.methods:
+        reasons = why_undefined(results, method)
         for rho in settings.rho:
             found = agreements(
                 results, method, rho, num_tie_draws=settings.num_tie_draws, seed=seed
@@ -71,4 +78,4 @@ def _rows(results: OverlapResults, settings: Settings, seed: int) -> Iterator[Ro
             chance = np.array([rbo_of_chance(len(e.sources), rho) for e in results.examples])
             chance[np.isnan(found)] = np.nan
             for name, values in (("cac", found), ("cac_chance", chance)):
-                yield mean_row(name, method, "both", f"rho={rho:g}", values=values, reason=REASON)
+                yield mean_row(name, method, "both", f"rho={rho:g}", values=values, reasons=reasons)

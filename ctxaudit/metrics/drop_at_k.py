@@ -13,10 +13,12 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
 from ctxaudit import seeds
 from ctxaudit.interface import Ablations, BoolArray, FloatArray, OverlapResults, Variant
-from ctxaudit.metrics.ranking import mean_over_top_k
+from ctxaudit.metrics.ranking import mean_over_top_k, why_no_top_k
 from ctxaudit.metrics.rows import Row, mean_row, table
 
 HIGHER_IS_BETTER = True
+
+_NOT_EVALUATED = "v of all sources or of those without the best is not known"
 
 
 class Settings(BaseModel):
@@ -68,5 +70,10 @@ def _rows(results: OverlapResults, settings: Settings, seed: int) -> Iterator[Ro
             found = drops(
                 results, variant, method, k, num_tie_draws=settings.num_tie_draws, seed=seed
             )
-            reason = f"no example has scores, {k} sources and the subset without its best"
-            yield mean_row("drop_at_k", method, variant, f"k={k}", values=found, reason=reason)
+            reasons = [
+                (why_no_top_k(attribution, k) or _NOT_EVALUATED) if np.isnan(drop) else ""
+                for drop, attribution in zip(
+                    found, results.attributions[variant, method], strict=True
+                )
+            ]
+            yield mean_row("drop_at_k", method, variant, f"k={k}", values=found, reasons=reasons)

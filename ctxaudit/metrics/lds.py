@@ -14,13 +14,13 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
 from ctxaudit.interface import Ablations, Attribution, BoolArray, FloatArray, OverlapResults
+from ctxaudit.metrics.ranking import why_no_top_k
 from ctxaudit.metrics.rows import Row, mean_row, table
 
 HIGHER_IS_BETTER = True
 
 _MIN_SUBSETS = 3
 _DIGITS = 12
-_REASON = "no example has scores and three subsets whose predictions and values are not constant"
 
 
 class Settings(BaseModel):
@@ -35,16 +35,31 @@ def evaluate(results: OverlapResults, settings: Settings, *, seed: int) -> pd.Da
 
 
 def correlation(ablations: Ablations, scores: FloatArray, chosen: BoolArray) -> float:
-    """Spearman correlation of summed scores and v over the chosen ablations (A,)."""
+    """Spearman correlation of summed scores and v over the chosen ablations (A,); may be NaN."""
     from scipy.stats import spearmanr
 
     predictions = _predict(ablations.masks[chosen], scores)
     values = ablations.values()[chosen]
-    if len(values) < _MIN_SUBSETS or not np.isfinite([predictions, values]).all():
-        return float("nan")
-    if np.ptp(predictions) == 0 or np.ptp(values) == 0:
+    if _why_uncorrelated(predictions, values):
         return float("nan")
     return float(spearmanr(predictions, values).statistic)
+
+
+def why_undefined(ablations: Ablations, attribution: Attribution, chosen: BoolArray) -> str:
+    """Why there is no correlation over the chosen ablations (A,); empty where there is one."""
+    predictions = _predict(ablations.masks[chosen], attribution.scores)
+    found = _why_uncorrelated(predictions, ablations.values()[chosen])
+    return found and (why_no_top_k(attribution) or found)
+
+
+def _why_uncorrelated(predictions: FloatArray, values: FloatArray) -> str:
+    if len(values) < _MIN_SUBSETS:
+        return "fewer than three subsets"
+    if not np.isfinite([predictions, values]).all():
+        return "a prediction or a value is not finite"
+    if np.ptp(predictions) == 0:
+        return "the predictions are constant"
+    return "the values are constant" if np.ptp(values) == 0 else ""
 
 
 def _predict(masks: BoolArray, scores: FloatArray) -> FloatArray:
@@ -65,9 +80,15 @@ def _rows(results: OverlapResults) -> Iterator[Row]:
     for variant, method in sorted(results.attributions):
         found = results.attributions[variant, method]
         pairs = list(zip(results.ablations[variant], found, strict=True))
-        every = [correlation(v, a.scores, np.ones(len(v.masks), dtype=bool)) for v, a in pairs]
-        unseen = [correlation(v, a.scores, _held_out(v, a)) for v, a in pairs]
-        for name, values in (("all", every), ("held-out", unseen)):
+        every = [np.ones(len(v.masks), dtype=bool) for v, _ in pairs]
+        unseen = [_held_out(v, a) for v, a in pairs]
+        for name, subsets in (("all", every), ("held-out", unseen)):
+            chosen = [(v, a, subset) for (v, a), subset in zip(pairs, subsets, strict=True)]
             yield mean_row(
-                "lds", method, variant, f"masks={name}", values=np.array(values), reason=_REASON
+                "lds",
+                method,
+                variant,
+                f"masks={name}",
+                values=np.array([correlation(v, a.scores, subset) for v, a, subset in chosen]),
+                reasons=[why_undefined(v, a, subset) for v, a, subset in chosen],
             )

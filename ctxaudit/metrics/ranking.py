@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from ctxaudit.interface import BoolArray, FloatArray
+from ctxaudit.interface import Attribution, BoolArray, FloatArray
 
 Ranking = npt.NDArray[np.int64]
 """(S,) indices of the sources, best first."""
@@ -42,6 +42,13 @@ def mean_over_top_k(
         return float("nan")
     tops = [np.isin(np.arange(len(scores)), r[:k]) for r in draws(scores, rng, num_tie_draws)]
     return float(np.mean([value(top) for top in tops]))
+
+
+def why_no_top_k(attribution: Attribution, k: int = 1) -> str:
+    """Why an example has no k best sources: no scores, or fewer sources; empty where it has."""
+    if np.isnan(attribution.scores).any():
+        return attribution.reason or "no scores"
+    return f"fewer than {k} sources" if len(attribution.scores) < k else ""
 
 
 def rbo(first: Ranking, second: Ranking, rho: float) -> float:

@@ -1,12 +1,13 @@
 """Rows of metric tables."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ctxaudit.interface import METRIC_COLUMNS, FloatArray
+from ctxaudit.reasons import count_reasons
 
 Row = Mapping[str, Any]
 
@@ -18,8 +19,8 @@ def row(
     parameter: str,
     *,
     value: float,
-    reason: str,
-    defined: FloatArray,
+    reasons: Sequence[str],
+    reason: str = "",
 ) -> Row:
     """One row.
 
@@ -29,30 +30,37 @@ def row(
         variant: base, tuned or both.
         parameter: Such as `k=1`.
         value: The number, NaN where it is undefined.
-        reason: Why the value is NaN; not shown where it is not.
-        defined: (E,) per example, NaN where the example has no value.
+        reasons: (E,) why each example has no value, empty where it has one.
+        reason: Why the number is NaN for all examples together; not shown where it is not.
     """
+    counted = count_reasons(reasons)
+    missing = np.isnan(value)
+    why = [reason or ("" if counted else "no example")] if missing else []
     return {
         "metric": metric,
         "method": method,
         "variant": variant,
         "parameter": parameter,
         "value": value,
-        "reason": reason if np.isnan(value) else "",
-        "num_examples": len(defined),
-        "num_undefined": int(np.isnan(defined).sum()),
+        "reason": "; ".join(filter(None, [*why, counted])),
+        "num_examples": len(reasons),
+        "num_undefined": sum(map(bool, reasons)),
     }
 
 
 def mean_row(
-    metric: str, method: str, variant: str, parameter: str, *, values: FloatArray, reason: str
+    metric: str,
+    method: str,
+    variant: str,
+    parameter: str,
+    *,
+    values: FloatArray,
+    reasons: Sequence[str],
+    reason: str = "",
 ) -> Row:
-    """A row with the mean of the examples' values (E,), those that are NaN left out.
-
-    `reason` says why examples may have no value; it is shown where none has one.
-    """
+    """A row with the mean of the examples' values (E,), those that are NaN left out."""
     return row(
-        metric, method, variant, parameter, value=mean(values), reason=reason, defined=values
+        metric, method, variant, parameter, value=mean(values), reasons=reasons, reason=reason
     )
 
 

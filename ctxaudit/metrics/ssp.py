@@ -14,6 +14,7 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
 from ctxaudit.interface import Attribution, Example, FloatArray, OverlapResults
+from ctxaudit.metrics.ranking import why_no_top_k
 from ctxaudit.metrics.rows import Row, mean, mean_row, row, table
 
 HIGHER_IS_BETTER = True
@@ -55,16 +56,24 @@ def _rows(results: OverlapResults) -> Iterator[Row]:
             "tuned",
             "",
             value=mean(sources),
-            reason=none or "no question has predicted and true labels",
-            defined=np.array([np.mean(labels) for labels in right]),
+            reasons=[
+                _why_unlabelled(attribution) if np.isnan(labels).any() else ""
+                for labels, (_, attribution) in zip(right, pairs, strict=True)
+            ],
+            reason=none,
         )
+        aucs = np.array([_auc(example, attribution) for example, attribution in pairs])
         yield mean_row(
             "auc",
             method,
             "tuned",
             "",
-            values=np.array([_auc(example, attribution) for example, attribution in pairs]),
-            reason=none or "no question has scores and sources of both kinds",
+            values=aucs,
+            reasons=[
+                (why_no_top_k(attribution) or "sources of one kind only") if np.isnan(auc) else ""
+                for auc, (_, attribution) in zip(aucs, pairs, strict=True)
+            ],
+            reason=none,
         )
 
 
@@ -75,6 +84,12 @@ def _right_labels(example: Example, attribution: Attribution) -> FloatArray:
         return np.full(len(true), np.nan)
     pairs = zip(attribution.labels, true, strict=True)
     return np.array([float(label == provenance) for label, provenance in pairs])
+
+
+def _why_unlabelled(attribution: Attribution) -> str:
+    if attribution.labels:
+        return "a source of unknown provenance"
+    return why_no_top_k(attribution) or "the method predicts no labels"
 
 
 def _auc(example: Example, attribution: Attribution) -> float:

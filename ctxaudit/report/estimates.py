@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -55,10 +54,3 @@ def wilson_interval(outcomes: Iterable[Any]) -> tuple[float, float]:
     test = stats.binomtest(int(known.sum()), known.size)
     interval = test.proportion_ci(0.95, method="wilson")
     return float(interval.low), float(interval.high)
-
-
-def count_reasons(reasons: Iterable[Any]) -> str:
-    """`reason: count` of each reason that is not empty, the most frequent first."""
-    counts = Counter(reason for reason in reasons if isinstance(reason, str) and reason)
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return "; ".join(f"{reason}: {count}" for reason, count in ordered)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One value of a metric with its counts; `reason` says why the value is NaN."""
+    """One value of a metric with its counts; `reason` says why it or an example's is NaN."""
 
     value: float
     num_examples: int
@@ -53,15 +54,20 @@ def measure(rows: pd.DataFrame, metric: str, **wanted: str) -> Measure:
 
 
 def summary(measures: Mapping[str, Measure]) -> dict[str, Any]:
-    """Columns of a table row: the values, `n`, `undefined` and `reason`.
+    """Columns of a table row: the values, `n`, `undefined` and `reasons`.
 
     `n` is the largest number of examples behind a value and `undefined` the largest number of
-    them without one; `reason` joins the values' distinct reasons.
+    them without one; `reasons` names the values that each distinct reason is about.
     """
     found = list(measures.values())
+    about = defaultdict(list)
+    for name, item in measures.items():
+        about[item.reason].append(name)
     return {
         **{name: item.value for name, item in measures.items()},
         "n": max(item.num_examples for item in found),
         "undefined": max(item.num_undefined for item in found),
-        "reason": "; ".join(dict.fromkeys(item.reason for item in found if item.reason)),
+        "reasons": "; ".join(
+            f"{', '.join(names)} ({reason})" for reason, names in about.items() if reason
+        ),
     }

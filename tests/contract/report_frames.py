@@ -76,7 +76,8 @@ def one_method() -> dict[str, pd.DataFrame]:
 
 def _metrics(rng, model):
     def row(metric, method, variant, parameter, value, n=24, undefined=0):
-        return ("demo", model, metric, method, variant, parameter, value, "", n, undefined)
+        reason = f"no scores: {undefined}" if undefined else ""
+        return ("demo", model, metric, method, variant, parameter, value, reason, n, undefined)
 
     for method in METHODS:
         yield row("cac", method, "both", "rho=0.5", rng.uniform(0.3, 0.6), undefined=1)

@@ -33,7 +33,8 @@ def evaluate(name: str, results: OverlapResults, seed: int = 3) -> pd.DataFrame:
 
 def check(table: pd.DataFrame) -> None:
     assert tuple(table.columns) == METRIC_COLUMNS
-    assert (table["value"].isna() == (table["reason"] != "")).all()
+    undefined = table["value"].isna() | (table["num_undefined"] > 0)
+    assert (undefined == (table["reason"] != "")).all()
     assert (table["num_undefined"] <= table["num_examples"]).all()
     assert (table["num_undefined"] >= 0).all()
     assert set(table["variant"]) <= {"base", "tuned", "both"}
@@ -92,6 +93,7 @@ def test_an_example_without_scores_is_counted_for_its_method_only(name: str, ove
         spoiled[variant, "first"] = nothing
     table = evaluate(name, dataclasses.replace(results, attributions=spoiled))
     check(table)
+    assert table.loc[table["method"] == "first", "reason"].str.contains("why: ").any()
     first, second = table[table["method"] == "first"], table[table["method"] == "second"]
     assert first["value"].isna().all()
     assert (first["num_undefined"] == first["num_examples"]).all()

@@ -44,12 +44,17 @@ def test_it_has_a_caption(kind: str, name: str):
 
 
 @pytest.mark.parametrize(("name", "case"), itertools.product(TABLES, CASES))
-def test_every_row_has_its_number_of_examples_and_of_undefined_values(name: str, case: str):
+def test_every_row_counts_its_examples_and_its_undefined_values_with_their_reasons(
+    name: str, case: str
+):
     module = plugins.load("report.tables", name)
     table = module.build(read_by(module, case))
     assert list(table.columns) == list(dict.fromkeys(table.columns))
-    assert {"n", "undefined"} <= set(table.columns)
-    assert table[["n", "undefined"]].notna().all(axis=None)
+    assert {"n", "undefined", "reasons"} <= set(table.columns)
+    assert table[["n", "undefined", "reasons"]].notna().all(axis=None)
+    values = table.drop(columns=["n", "undefined"]).select_dtypes("number")
+    missing = (table["undefined"] > 0) | values.isna().any(axis=1)
+    assert (table.loc[missing, "reasons"] != "").all()
     assert (table["undefined"] >= 0).all()
     assert len(table) == 0 if case == "empty" else len(table) > 0
     if case == "undefined":

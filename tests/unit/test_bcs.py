@@ -85,5 +85,7 @@ def test_examples_without_scores_or_enough_sources_are_counted(overlap_results):
     of_1, of_4 = table[table.parameter == "k=1"], table[table.parameter == "k=4"]
     assert (of_1.num_undefined == 1).all()
     assert (of_4.num_undefined == 5).all()
-    assert (of_4.reason == "no example has a value").all()
+    missing = "fewer than 4 sources: 4; no scores: 1"
+    assert (of_1.reason == "no scores: 1").all()
+    assert (of_4.reason == f"no example has a value; {missing}").all()
     assert of_1[of_1.metric == "gain"].value.item() == 1

@@ -65,6 +65,20 @@ def test_held_out_subsets_are_those_that_the_method_did_not_read(overlap_results
     assert table.loc["masks=all", "value"] > -1
 
 
+def test_the_reasons_of_part_of_the_examples_are_counted(overlap_results):
+    results = overlap_results(num_examples=4, num_sources=3, methods=("first",))
+    base = results.attributions["base", "first"]
+    base[0].scores[:] = 0.0
+    base[1].scores[:] = np.nan
+    results.ablations["base"][2].logprobs[:] = -1.0
+    row = lds.evaluate(results, Settings(), seed=0).set_index(["variant", "parameter"])
+    row = row.loc[("base", "masks=all")]
+    assert (row["num_examples"], row["num_undefined"]) == (4, 3)
+    assert row["reason"] == (
+        "no scores: 1; the predictions are constant: 1; the values are constant: 1"
+    )
+
+
 def test_nothing_held_out_has_a_reason(overlap_results):
     results = overlap_results(methods=("first",))
     found = [

@@ -44,8 +44,3 @@ def test_the_wilson_interval_agrees_with_its_closed_form(num_right: int, num: in
     found = estimates.wilson_interval(outcomes)
     # Both are closed forms: only rounding differs.
     assert found == pytest.approx((centre - half, centre + half), abs=1e-12)
-
-
-def test_reasons_are_counted_the_most_frequent_first():
-    reasons = ["cut", "", "empty", "cut", None, NAN]
-    assert estimates.count_reasons(reasons) == "cut: 2; empty: 1"

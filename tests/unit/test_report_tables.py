@@ -17,7 +17,8 @@ def build(name: str, **rows: list[tuple[Any, ...]]) -> pd.DataFrame:
 
 
 def metric(name: str, variant: str, parameter: str, value: float, n: int, undefined: int = 0):
-    reason = "made undefined" if math.isnan(value) else ""
+    reason = "made undefined" if math.isnan(value) else f"no scores: {undefined}"
+    reason = reason if math.isnan(value) or undefined else ""
     return ("demo", "tiny", name, "loo", variant, parameter, value, reason, n, undefined)
 
 
@@ -29,7 +30,10 @@ def test_recall_by_hand():
         ("tuned", "full"): [1, 1, 0, 0],
     }
     rows = [
-        ("demo", "tiny", variant, context, f"q{number}", correct, "")
+        (
+            *("demo", "tiny", variant, context, f"q{number}", correct),
+            "not scored" if math.isnan(correct) else "",
+        )
         for (variant, context), outcomes in answers.items()
         for number, correct in enumerate(outcomes)
     ]
@@ -40,6 +44,7 @@ def test_recall_by_hand():
     assert row["tuned_with"] == 0.5
     assert row["gap"] == pytest.approx(0.75 - 1 / 3)
     assert (row["learned"], row["n"], row["undefined"]) == (1, 4, 1)
+    assert row["reasons"] == "not scored: 1"
 
 
 def test_attribution_puts_each_value_in_the_row_of_its_parameters():
@@ -59,7 +64,8 @@ def test_attribution_puts_each_value_in_the_row_of_its_parameters():
     assert table["bcs"].tolist()[:2] == [0.7, 0.7]
     assert table["aps"].tolist()[:2] == [0.51, 0.65]
     assert table["bcs"].isna().tolist() == [False, False, True, True]
-    assert "made undefined" in table.loc[(2, 0.5), "reason"]
+    assert table.loc[(1, 0.5), "reasons"].startswith("cac, aps (no scores: 2); ")
+    assert table.loc[(2, 0.5), "reasons"].endswith("; bcs (made undefined)")
     assert set(table["n"]) == {20}
     assert set(table["undefined"]) == {2}
 
@@ -73,7 +79,18 @@ def test_likelihood_has_a_column_per_k_in_numeric_order():
     row = table.iloc[0]
     assert (row["drop_2"], row["drop_10"], row["lds_all"]) == (0.2, 1.0, 0.8)
     assert math.isnan(row["lds_held_out"])
-    assert (row["n"], row["undefined"], row["reason"]) == (5, 5, "made undefined")
+    assert (row["n"], row["undefined"]) == (5, 5)
+    assert row["reasons"] == "lds_held_out (made undefined)"
+
+
+def test_a_mean_over_part_of_the_examples_says_why_the_others_are_out():
+    rows = [metric("drop_at_k", "base", "k=1", 1.5, 24)]
+    rows += [
+        metric("lds", "base", f"masks={m}", 0.5, 24, n) for m, n in (("all", 0), ("held-out", 8))
+    ]
+    row = build("overlap_likelihood", metrics=rows).iloc[0]
+    assert (row["lds_held_out"], row["n"], row["undefined"]) == (0.5, 24, 8)
+    assert row["reasons"] == "lds_held_out (no scores: 8)"
 
 
 def test_separation_reads_the_tuned_model():
@@ -100,7 +117,7 @@ def test_contexts_count_faults_and_unparsable_judgements():
     smoothed = table.loc["share smoothed"]
     assert smoothed["value"] == pytest.approx(1 / 3)
     assert (smoothed["n"], smoothed["undefined"]) == (4, 1)
-    assert smoothed["reasons"] == "a marker is lost: 2"
+    assert smoothed["reasons"] == "a marker is lost: 2; not recorded: 1"
     relevance = table.loc["relevance, retain corpus"]
     assert (relevance["value"], relevance["n"], relevance["undefined"]) == (8.0, 2, 1)
     assert relevance["reasons"] == "no number: 1"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
+from ctxaudit.reasons import count_reasons
 from ctxaudit.report import estimates
 from ctxaudit.report.frames import Frames
 
@@ -27,6 +29,7 @@ def build(frames: Frames) -> pd.DataFrame:
 
     rows = []
     for key, found in frames["balance"].groupby(list(KEYS)):
+        missing = found["balance"].isna()
         low, high = estimates.bootstrap_interval(found["balance"], seed=estimates.SEED)
         row = dict(zip(KEYS, key, strict=True)) | {
             "balance": estimates.mean(found["balance"]),
@@ -34,9 +37,13 @@ def build(frames: Frames) -> pd.DataFrame:
             "balance_high": high,
             "gain": estimates.mean(found["gain"]),
             "n": len(found),
-            "undefined": int(found["balance"].isna().sum()),
-            "reasons": estimates.count_reasons(found.loc[found["balance"].isna(), "reason"]),
+            "undefined": int(missing.sum()),
+            "reasons": count_reasons(found.loc[missing, "reason"]) or _no_interval(low),
         }
         rows.append(row)
     rows.sort(key=lambda row: (row["model"], row["conflict_type"], row["steering"] != "none"))
     return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _no_interval(low: float) -> str:
+    return "an interval needs two values" if math.isnan(low) else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ctxaudit.reasons import count_reasons
 from ctxaudit.report import estimates
 from ctxaudit.report.frames import Frames
 
@@ -58,5 +59,5 @@ def _summary(found: pd.DataFrame) -> dict[str, Any]:
         "unconverged": int((found["auc"].notna() & ~found["converged"].astype(bool)).sum()),
         "n": int(found["num_pairs"].max()),
         "undefined": int(found["auc"].isna().sum()),
-        "reasons": estimates.count_reasons(found["reason"]),
+        "reasons": count_reasons(found["reason"]),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxaudit.reasons import count_reasons
 from ctxaudit.report import estimates
 from ctxaudit.report.frames import Frames
 
@@ -48,7 +49,7 @@ def build(frames: Frames) -> pd.DataFrame:
             "cut_at_length": int((found["finish"] == "length").sum()),
             "n": len(found),
             "undefined": int(found["strict"].isna().sum()),
-            "reasons": estimates.count_reasons(found["reason"]),
+            "reasons": count_reasons(found["reason"]),
         }
         rows.append(row)
     rows.sort(key=lambda row: (row["model"], row["conflict_type"], row["steering"] != "none"))

@@ -38,5 +38,5 @@ def build(frames: Frames) -> pd.DataFrame:
                 **summary({name: measure(found, name, k=k, rho=rho) for name in MEASURES}),
             }
             rows.append(row)
-    columns = ["dataset", "model", "method", "k", "rho", *MEASURES, "n", "undefined", "reason"]
+    columns = ["dataset", "model", "method", "k", "rho", *MEASURES, "n", "undefined", "reasons"]
     return pd.DataFrame(rows, columns=columns).astype({"k": "Int64"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from ctxaudit.reasons import count_reasons
 from ctxaudit.report import estimates
 from ctxaudit.report.frames import Frames
 
@@ -29,9 +30,11 @@ def build(frames: Frames) -> pd.DataFrame:
 def _context_rows(examples: pd.DataFrame) -> Iterator[dict[str, Any]]:
     for dataset, found in examples.groupby("dataset"):
         smoothed = found["smoothed"].map({"yes": 1.0, "no": 0.0})
+        faults = found["smoothing_fault"]
+        unknown = smoothed.isna() & (faults == "")
         for name, values, reasons in (
             ("segments per context", found["num_sources"], []),
-            ("share smoothed", smoothed, found["smoothing_fault"]),
+            ("share smoothed", smoothed, faults.mask(unknown, "not recorded")),
         ):
             yield {"dataset": dataset, "measure": name, "unit": "contexts"} | _row(values, reasons)
 
@@ -49,5 +52,5 @@ def _row(values: pd.Series[Any], reasons: Any) -> dict[str, Any]:
         "value": estimates.mean(values),
         "n": len(values),
         "undefined": int(values.isna().sum()),
-        "reasons": estimates.count_reasons(reasons),
+        "reasons": count_reasons(reasons),
     }

@@ -29,4 +29,4 @@ def build(frames: Frames) -> pd.DataFrame:
         measures += [measure(found, "lds", masks=masks) for masks in ("held-out", "all")]
         row = dict(zip(keys, key, strict=True)) | summary(dict(zip(names, measures, strict=True)))
         rows.append(row)
-    return pd.DataFrame(rows, columns=[*keys, *names, "n", "undefined", "reason"])
+    return pd.DataFrame(rows, columns=[*keys, *names, "n", "undefined", "reasons"])

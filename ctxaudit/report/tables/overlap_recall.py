@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxaudit.reasons import count_reasons
 from ctxaudit.report import estimates
 from ctxaudit.report.frames import Frames
 
@@ -24,6 +25,7 @@ COLUMNS = (
     "learned",
     "n",
     "undefined",
+    "reasons",
 )
 
 
@@ -47,7 +49,8 @@ def build(frames: Frames) -> pd.DataFrame:
             for variant in ("base", "tuned")
             for name, context in (("without", "none"), ("with", "full"))
         }
-        undefined = found.loc[found["correct"].isna(), "example_id"].unique()
+        missing = found[found["correct"].isna()]
+        undefined = missing["example_id"].unique()
         row = {
             "dataset": dataset,
             "model": model,
@@ -56,6 +59,8 @@ def build(frames: Frames) -> pd.DataFrame:
             "learned": len(recall.learned(found[~found["example_id"].isin(undefined)])),
             "n": found["example_id"].nunique(),
             "undefined": len(undefined),
+            # A question may lack its value in several of the four cells, for one reason.
+            "reasons": count_reasons(missing.drop_duplicates(["example_id", "reason"])["reason"]),
         }
         rows.append(row)
     return pd.DataFrame(rows, columns=list(COLUMNS))

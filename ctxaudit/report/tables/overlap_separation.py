@@ -26,4 +26,4 @@ def build(frames: Frames) -> pd.DataFrame:
         | summary({name: measure(found, name) for name in ("ssp", "auc")})
         for key, found in metrics.groupby(keys)
     ]
-    return pd.DataFrame(rows, columns=[*keys, "ssp", "auc", "n", "undefined", "reason"])
+    return pd.DataFrame(rows, columns=[*keys, "ssp", "auc", "n", "undefined", "reasons"])
