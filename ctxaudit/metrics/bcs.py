@@ -76,10 +76,10 @@ def conditions(
 def why_undefined(conditions: FloatArray, attributions: Sequence[Attribution], k: int) -> list[str]:
     """Why each example's conditions (E, 4) are NaN, (E,); empty where they are not."""
     return [
-        (why_no_top_k(attribution, k) or "a subset was not evaluated") if undefined else ""
-        for attribution, undefined in zip(
-            attributions, np.isnan(conditions).any(axis=1), strict=True
-        )
+        (why_no_top_k(attribution, k) or "a subset was not evaluated")
+        if np.isnan(row).any()
+        else ""
+        for row, attribution in zip(conditions, attributions, strict=True)
     ]
 
 

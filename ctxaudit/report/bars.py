@@ -19,7 +19,7 @@ def grouped_bars(
     series: Mapping[str, Sequence[float]],
     intervals: Mapping[str, Sequence[tuple[float, float]]] | None = None,
 ) -> None:
-    """Bars of each series side by side per group; an undefined value is marked as such.
+    """Bars of each series side by side per group; 0 and undefined values are marked as such.
 
     Args:
         axes: Where to draw.
@@ -42,8 +42,11 @@ def grouped_bars(
             )
             if math.isnan(height):
                 mark_undefined(axes, x)
-            elif intervals and not math.isnan(intervals[name][place][0]):
+                continue
+            if intervals and not math.isnan(intervals[name][place][0]):
                 axes.vlines(x, *intervals[name][place], color="black", linewidth=1)
+            if height == 0:
+                _mark_zero(axes, x, width, COLORS[number % len(COLORS)])
     axes.set_xticks(range(len(groups)), wrapped(groups))
     axes.set_xlim(-0.6, max(len(groups), 1) - 0.4)
 
@@ -56,6 +59,25 @@ def mark_undefined(axes: Axes, x: float) -> None:
 def wrapped(names: Sequence[str]) -> list[str]:
     """Names for an axis, broken into lines so that neighbours stay apart."""
     return [
-        "\n".join(textwrap.wrap(name.replace("_", " "), 12, break_long_words=False))
+        "\n".join(
+            part
+            for line in name.replace("_", " ").splitlines()
+            for part in textwrap.wrap(line, 12, break_long_words=False)
+        )
         for name in names
     ]
+
+
+def _mark_zero(axes: Axes, x: float, width: float, color: str) -> None:
+    """A stroke in the series' colour and a 0 above it: a bar without height is not to be seen."""
+    axes.hlines(0, x - 0.45 * width, x + 0.45 * width, color=color, linewidth=4)
+    axes.annotate(
+        "0",
+        (x, 0),
+        xytext=(0, 5),
+        textcoords="offset points",
+        ha="center",
+        va="bottom",
+        # Over the line of an interval that begins at 0.
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
+    )

@@ -44,8 +44,10 @@ def _bars(axes: Axes, balance: pd.DataFrame) -> None:
     """Mean share at each position over the examples that have it, and what equal shares give."""
     shares = [list(row) for row in balance["shares"]]
     longest = max(map(len, shares))
+    counts = []
     for place in range(longest):
         there = [row for row in shares if len(row) > place]
+        counts.append(len(there))
         values = [row[place] for row in there]
         first = place == 0
         axes.bar(
@@ -70,4 +72,5 @@ def _bars(axes: Axes, balance: pd.DataFrame) -> None:
             linestyle="--",
             label="equal shares" if first else "",
         )
-    axes.set_xticks(range(1, longest + 1))
+    names = [f"{place}\nn = {count}" for place, count in enumerate(counts, start=1)]
+    axes.set_xticks(range(1, longest + 1), names)

@@ -53,7 +53,7 @@ def _panel(axes: Axes, kind: str, frame: pd.DataFrame, steerings: list[str]) -> 
     }
     means = {f"steering: {name}": list(map(estimates.mean, rows)) for name, rows in values.items()}
     named = {f"steering: {name}": found for name, found in intervals.items()}
-    counts = [f"{name} n={len(values[steerings[0]][place])}" for place, name in enumerate(types)]
+    counts = [f"{name}\nn = {len(values[steerings[0]][place])}" for place, name in enumerate(types)]
     bars.grouped_bars(axes, counts, means, named)
     axes.set_ylim(0, 1.03)
     axes.set_ylabel(LABELS[kind])

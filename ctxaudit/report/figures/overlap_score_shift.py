@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,7 +67,7 @@ def _boxes(axes: Axes, place: int, scores: pd.DataFrame) -> None:
             "hatch": style.HATCHES[number],
             "edgecolor": "black",
         }
-        axes.bar(x, 0, 0.32, label=variant if place == 0 else "", **look)
+        axes.bar(x, math.nan, 0.32, label=variant if place == 0 else "", **look)
         if not values.size:
             bars.mark_undefined(axes, x)
             continue
