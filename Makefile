@@ -9,7 +9,7 @@ CORES ?= all
 # The default needs no network: its models come with Python packages.
 OFFLINE := HF_HUB_DISABLE_PROGRESS_BARS=1 HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 TOKENIZERS_PARALLELISM=false
 
-.PHONY: demo test check check-demo unit schema costs plan clean help
+.PHONY: demo test check check-demo unit schema costs plan bench clean help
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:[^#]*## /\t/'
@@ -39,14 +39,18 @@ check: $(VENV)/installed ## Lint, types, formats, and the workflow's own linter.
 check-demo: $(VENV)/installed ## Check the science in the results of `make demo`.
 	$(OFFLINE) $(RUN) pytest -q -m demo
 
-schema: $(VENV)/installed ## Write config/schema.json from ctxaudit/config.py.
-	$(BIN)/python -c "from ctxaudit import config; print(config.schema_text(), end='')" > config/schema.json
+schema: $(VENV)/installed ## Write config/schema.json from ctxaudit/config/.
+	$(BIN)/python -c "from ctxaudit.config.root import schema_text; print(schema_text(), end='')" > config/schema.json
 
 plan: $(VENV)/installed ## Print what the papers' own settings would cost.
 	$(RUN) snakemake plan --quiet all --cores 1 --configfile config/paper.yaml
 
 costs: $(VENV)/installed ## Write what each stage of the last `make demo` cost into docs/costs.md.
 	$(BIN)/python bench/stage_costs.py benchmarks > docs/costs.md
+
+bench: $(VENV)/installed ## Time the ablation engine against plain scoring, a bare pass and context-cite.
+	$(OFFLINE) $(RUN) snakemake --cores $(CORES) --quiet all results/models/smollm2/manifest.json
+	$(OFFLINE) $(RUN) bench.ablation_engine results/models/smollm2/manifest.json results/bench
 
 clean: ## Remove all results.
 	rm -rf results logs benchmarks .snakemake

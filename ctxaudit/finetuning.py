@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader
 from transformers import get_linear_schedule_with_warmup
 
 from ctxaudit import artifacts, models
-from ctxaudit.config import FineTuning
+from ctxaudit.config.overlap import FineTuning
 from ctxaudit.errors import UserError
 from ctxaudit.logs import logger, progress
 

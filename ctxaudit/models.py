@@ -20,7 +20,8 @@ from tokenizers.pre_tokenizers import Sequence as PreTokenizers
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from ctxaudit import artifacts
-from ctxaudit.config import DType, FolderModel, GgufModel, HubModel, PackageModel
+from ctxaudit.config.models import FolderModel, GgufModel, HubModel, PackageModel
+from ctxaudit.config.section import DType
 from ctxaudit.errors import UserError
 from ctxaudit.memory import PassLimit, pass_limit
 

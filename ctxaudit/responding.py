@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ctxaudit import config, prompts
+from ctxaudit import prompts
+from ctxaudit.config.conflict import Generation
 from ctxaudit.errors import UserError
 from ctxaudit.generation import check_fit, generate
 from ctxaudit.interface import Example, FloatArray, Response, Task
@@ -63,7 +64,7 @@ def respond(
     *,
     model: LanguageModel,
     templates: Mapping[Task, PromptTemplate],
-    settings: config.Generation,
+    settings: Generation,
     steering: Steering | None = None,
 ) -> list[Response]:
     """One greedy response per example, in order; an empty one is a response too.
@@ -92,7 +93,7 @@ def respond_steered(
     layers: Sequence[int] | None,
     model: LanguageModel,
     templates: Mapping[Task, PromptTemplate],
-    settings: config.Generation,
+    settings: Generation,
 ) -> list[Response]:
     """The same, each example steered along the direction of its conflict type."""
     # A fault of the last type must show before the first one is generated.
@@ -117,7 +118,7 @@ def _fitting_prompts(
     examples: Sequence[Example],
     model: LanguageModel,
     templates: Mapping[Task, PromptTemplate],
-    settings: config.Generation,
+    settings: Generation,
 ) -> list[list[int]]:
     """Prompts with all the evidence; UserError names the example that does not fit the window."""
     ids = [combined_prompt(example, templates, model.tokenizer) for example in examples]

@@ -5,8 +5,8 @@ import shlex
 import sys
 from pathlib import Path
 
-from ctxaudit import config as configuration
 from ctxaudit import plugins
+from ctxaudit.config import root as configuration
 from ctxaudit.errors import UserError
 from ctxaudit.provenance.code import code_digest
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ctxaudit import logs
-from ctxaudit.config import Chunking
+from ctxaudit.config.overlap import Chunking
 from ctxaudit.corpora.documents import Document
 from ctxaudit.errors import UserError
 from ctxaudit.interface import Passage

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ctxaudit.config import Embedding
+from ctxaudit.config.overlap import Embedding
 from ctxaudit.errors import UserError
 from ctxaudit.interface import Passage
 from ctxaudit.logs import logger

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ctxaudit.config import Retrieval
+from ctxaudit.config.overlap import Retrieval
 from ctxaudit.corpora.embedding import Embedder, Embeddings
 from ctxaudit.errors import UserError
 from ctxaudit.interface import Candidate, Example, Passage

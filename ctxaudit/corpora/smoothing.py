@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ctxaudit import prompts
-from ctxaudit.config import Smoothing
+from ctxaudit.config.overlap import Smoothing
 from ctxaudit.corpora import segments
 from ctxaudit.interface import Example
 from ctxaudit.llm.client import Client

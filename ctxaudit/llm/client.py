@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ctxaudit import config
+from ctxaudit.config.section import DType
 from ctxaudit.errors import UserError
 from ctxaudit.llm import rating, requests, structured
 from ctxaudit.llm.ledger import Ledger
@@ -156,7 +156,7 @@ def _in_process(entry: Mapping[str, Any], manifest: Path) -> Backend:
     from ctxaudit import models
     from ctxaudit.llm.in_process import InProcess
 
-    dtype: config.DType = entry.get("dtype", "float32")
+    dtype: DType = entry.get("dtype", "float32")
     parts = f"{models.manifest_digest(manifest)}\n{dtype}"
     return InProcess(
         hashlib.sha256(parts.encode()).hexdigest(), lambda: models.load(manifest, dtype=dtype)

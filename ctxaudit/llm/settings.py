@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from ctxaudit.config import EndpointModel as _EndpointModel
-from ctxaudit.config import Name, Section
+from ctxaudit.config.models import EndpointModel as _EndpointModel
+from ctxaudit.config.section import Name, Section
 
 _PROVIDERS = {
     "api.openai.com": "openai",

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from ctxaudit.ablation import cost
 from ctxaudit.ablation.cost import Frame
-from ctxaudit.config import Config
+from ctxaudit.config.root import Config
 from ctxaudit.planning.work import Work, read_frame
 from ctxaudit.planning.workload import InstanceLoad, Workload
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 from ctxaudit import plugins
 from ctxaudit.ablation import cost, masks
 from ctxaudit.ablation.cost import Frame, MaskCounts
-from ctxaudit.config import Config, EndpointModel
+from ctxaudit.config.models import EndpointModel
+from ctxaudit.config.root import Config
 from ctxaudit.planning.work import Work, instruction_tokens, read_frame
 from ctxaudit.planning.workload import QuestionLoad, Workload
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ctxaudit import prompts
 from ctxaudit.ablation import cost
 from ctxaudit.ablation.cost import Frame
-from ctxaudit.config import Config
+from ctxaudit.config.root import Config
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,9 @@ from statistics import fmean
 from typing import Any, TypeVar
 
 from ctxaudit import artifacts, plugins
-from ctxaudit.config import Chunking, Config, OverlapDataset, Planning
+from ctxaudit.config.overlap import Chunking, OverlapDataset
+from ctxaudit.config.planning import Planning
+from ctxaudit.config.root import Config
 from ctxaudit.datasets import contextconflict
 from ctxaudit.errors import UserError
 from ctxaudit.interface import Task

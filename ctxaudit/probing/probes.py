@@ -19,7 +19,7 @@ from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ctxaudit.config import Probing
+from ctxaudit.config.conflict import Probing
 
 COLUMNS = ("layer", "auc", "auc_sd", "num_pairs", "num_folds", "converged", "reason")
 """Columns of a probe table: one row per layer, or one with layer -1 for the length baseline.

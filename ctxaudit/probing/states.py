@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ctxaudit.activations import grouped_last_token_states, last_token_states
-from ctxaudit.config import Probing
+from ctxaudit.config.conflict import Probing
 from ctxaudit.interface import Example, FloatArray, Task
 from ctxaudit.models import LanguageModel
 from ctxaudit.probing import probes

@@ -13,9 +13,9 @@ from pathlib import Path
 
 _PACKAGE = "ctxaudit"
 
-# Their content cannot change a result: what a rule reads of the configuration is in its params,
-# and logs and errors only tell.
-_WITHOUT_EFFECT = frozenset({"ctxaudit.config", "ctxaudit.errors", "ctxaudit.logs"})
+# Modules and packages whose content cannot change a result: what a rule reads of the
+# configuration is in its params, and logs and errors only tell.
+_WITHOUT_EFFECT = ("ctxaudit.config", "ctxaudit.errors", "ctxaudit.logs")
 
 
 def code_digest(script: Path, *, root: Path, plugins: Iterable[str] = ()) -> str:
@@ -30,7 +30,7 @@ def code_digest(script: Path, *, root: Path, plugins: Iterable[str] = ()) -> str
     waiting = [*_imports(script, root), *plugins]
     while waiting:
         module = waiting.pop()
-        if module not in modules and module not in _WITHOUT_EFFECT:
+        if module not in modules and not _is_without_effect(module):
             modules.add(module)
             waiting.extend(_imports(_path(module, root), root))
     files = [script, *(_path(module, root) for module in sorted(modules))]
@@ -55,6 +55,10 @@ def _imported_modules(tree: ast.AST, root: Path) -> Iterator[str]:
 
 def _is_ours(module: str) -> bool:
     return module.split(".", maxsplit=1)[0] == _PACKAGE
+
+
+def _is_without_effect(module: str) -> bool:
+    return any(module == name or module.startswith(f"{name}.") for name in _WITHOUT_EFFECT)
 
 
 def _exists(module: str, root: Path) -> bool:

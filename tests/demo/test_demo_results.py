@@ -7,7 +7,8 @@ import pytest
 import yaml
 from sklearn.metrics import roc_auc_score
 
-from ctxaudit import artifacts, config, plugins, prompts, recall
+from ctxaudit import artifacts, plugins, prompts, recall
+from ctxaudit.config.root import load
 from ctxaudit.corpora import reranking
 from ctxaudit.interface import Candidate
 from ctxaudit.llm.client import open_client
@@ -35,7 +36,7 @@ def test_the_tuned_model_knows_and_still_reads(known: pd.DataFrame):
 
 
 def test_the_judge_tells_relevant_from_random_passages():
-    settings = config.load(Path("config/config.yaml")).overlap
+    settings = load(Path("config/config.yaml")).overlap
     questions = artifacts.read_examples(RESULTS / "overlap/questions/demo.jsonl")
     passages = artifacts.read_passages(RESULTS / "overlap/passages/forget.jsonl")
     passages += artifacts.read_passages(RESULTS / "overlap/passages/retain.jsonl")
@@ -50,7 +51,7 @@ def test_the_judge_tells_relevant_from_random_passages():
         Candidate(example_id=question.id, passage=passage, rank=0, similarity=0.0)
         for question, passage, _ in pairs
     ]
-    judge = config.load(Path("config/config.yaml")).models[settings.reranking.judge]
+    judge = load(Path("config/config.yaml")).models[settings.reranking.judge]
     client = open_client(
         settings.reranking.judge,
         judge.model_dump(),

@@ -11,7 +11,7 @@ from tokenizers.pre_tokenizers import ByteLevel
 from tokenizers.trainers import BpeTrainer
 from transformers import PreTrainedTokenizerFast
 
-from ctxaudit.config import Chunking
+from ctxaudit.config.overlap import Chunking
 from ctxaudit.corpora import chunking
 from ctxaudit.corpora.documents import Document
 

@@ -17,8 +17,15 @@ def project(tmp_path: Path) -> Path:
     )
     (package / "methods" / "one.py").write_text("from ctxaudit import deep\n")
     (package / "other.py").write_text("X = 1\n")
-    (package / "config.py").write_text("Y = 1\n")
-    (tmp_path / "script.py").write_text("from ctxaudit import config, middle\n\nmiddle.f()\n")
+    (package / "config").mkdir()
+    (package / "config" / "__init__.py").touch()
+    (package / "config" / "part.py").write_text("from ctxaudit import other\n\nY = 1\n")
+    (package / "configured.py").write_text("Y = 1\n")
+    (package / "logs.py").write_text("Y = 1\n")
+    (tmp_path / "script.py").write_text(
+        "from ctxaudit import config, configured, logs, middle\n"
+        "from ctxaudit.config import part\nfrom ctxaudit.config.part import Y\n\nmiddle.f()\n"
+    )
     return tmp_path
 
 
@@ -34,7 +41,10 @@ def digest(project: Path, plugins: tuple[str, ...] = ()) -> str:
         ("ctxaudit/deep.py", "VALUE = 2\n", True),
         ("ctxaudit/deep.py", '"""Doc."""\n# why\nVALUE  =  1\n', False),
         ("ctxaudit/other.py", "X = 2\n", False),
-        ("ctxaudit/config.py", "Y = 2\n", False),
+        ("ctxaudit/logs.py", "Y = 2\n", False),
+        ("ctxaudit/config/__init__.py", "Y = 2\n", False),
+        ("ctxaudit/config/part.py", "Y = 2\n", False),
+        ("ctxaudit/configured.py", "Y = 2\n", True),
         ("script.py", "from ctxaudit import middle\n\nmiddle.f()\nmiddle.f()\n", True),
         ("ctxaudit/__init__.py", "Z = 1\n", True),
     ],

@@ -8,7 +8,7 @@ import torch
 from tiny_models import tokenizer
 from transformers import LlamaConfig, LlamaModel
 
-from ctxaudit.config import Embedding
+from ctxaudit.config.overlap import Embedding
 from ctxaudit.corpora import embedding
 from ctxaudit.errors import UserError
 from ctxaudit.interface import Passage

@@ -10,7 +10,7 @@ from tokenizers import models as tokenizer_models
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from ctxaudit import finetuning, models
-from ctxaudit.config import FineTuning
+from ctxaudit.config.overlap import FineTuning
 from ctxaudit.errors import UserError
 
 WORDS = ["<end>", *["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"]]

@@ -9,7 +9,7 @@ from tokenizers import models as tokenizer_models
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from ctxaudit import models
-from ctxaudit.config import FolderModel, GgufModel, PackageModel
+from ctxaudit.config.models import FolderModel, GgufModel, PackageModel
 from ctxaudit.errors import UserError
 
 WORDS = ["<pad>", "<end>", *["a", "b", "c", "d", "e", "f", "g", "h"]]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from ctxaudit import config
+from ctxaudit.config.root import load
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = yaml.safe_load((ROOT / "config/paper.yaml").read_text(encoding="utf-8"))
@@ -51,7 +51,7 @@ def leaves(value: Any, key: str = "") -> Iterator[str]:
 
 
 def test_the_papers_configuration_is_valid():
-    config.load(ROOT / "config/paper.yaml")
+    load(ROOT / "config/paper.yaml")
 
 
 @pytest.mark.parametrize(("row", "key"), KEYED, ids=[key for _, key in KEYED])

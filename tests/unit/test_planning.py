@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ctxaudit import config
-from ctxaudit.config import Chunking, Config
+from ctxaudit.config.overlap import Chunking
+from ctxaudit.config.root import Config, load, validate
 from ctxaudit.errors import UserError
 from ctxaudit.planning import plan, workload
 
@@ -109,7 +109,7 @@ def toy(folder: Path, **changes: Any) -> Config:
         for part in path:
             section = section[part]
         section[last] = value
-    return config.validate(raw, source="toy")
+    return validate(raw, source="toy")
 
 
 def row(table: pd.DataFrame, stage: str) -> Any:
@@ -204,6 +204,6 @@ def test_shown_plan_names_gaps_and_assumptions(tmp_path: Path):
 
 def test_the_papers_plan_can_be_shown_without_its_data():
     paper = Path(__file__).parents[2] / "config/paper.yaml"
-    shown = plan.show(plan.plan(config.load(paper)))
+    shown = plan.show(plan.plan(load(paper)))
     for model in ("llama3-8b", "qwen3-32b", "gpt-4o", "llama3_2-1b"):
         assert model in shown

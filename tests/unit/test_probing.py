@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ctxaudit.config import Probing
+from ctxaudit.config.conflict import Probing
 from ctxaudit.probing.probes import COLUMNS, length_baseline, train
 
 SETTINGS = Probing()

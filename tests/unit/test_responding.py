@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ctxaudit import responding
-from ctxaudit.config import Generation
+from ctxaudit.config.conflict import Generation
 from ctxaudit.errors import UserError
 from ctxaudit.generation import generate
 from ctxaudit.interface import Example, Source

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ctxaudit.config import Retrieval
+from ctxaudit.config.overlap import Retrieval
 from ctxaudit.corpora import index, retrieval
 from ctxaudit.errors import UserError
 from ctxaudit.interface import Example, Passage

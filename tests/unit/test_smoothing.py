@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxaudit import prompts
-from ctxaudit.config import Smoothing
+from ctxaudit.config.overlap import Smoothing
 from ctxaudit.corpora import segments, smoothing
 from ctxaudit.interface import Example, Source
 from ctxaudit.llm.requests import ChatRequest, Completion

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tiny_models
 
-from ctxaudit.config import Probing
+from ctxaudit.config.conflict import Probing
 from ctxaudit.interface import Example, Source
 from ctxaudit.probing import states
 from ctxaudit.prompts import PromptTemplate

@@ -1,7 +1,7 @@
 """Cut a corpus into passages."""
 
 from ctxaudit import artifacts, models
-from ctxaudit.config import Chunking
+from ctxaudit.config.overlap import Chunking
 from ctxaudit.corpora import chunking, documents
 from ctxaudit.logs import log_to
 

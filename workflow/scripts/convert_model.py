@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ctxaudit import models
-from ctxaudit.config import GgufModel
+from ctxaudit.config.models import GgufModel
 from ctxaudit.logs import log_to
 
 log_to(snakemake.log[0])

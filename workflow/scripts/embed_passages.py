@@ -1,7 +1,7 @@
 """Embed the passages of a corpus."""
 
 from ctxaudit import artifacts
-from ctxaudit.config import Embedding
+from ctxaudit.config.overlap import Embedding
 from ctxaudit.corpora import embedding
 from ctxaudit.logs import log_to
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ctxaudit import finetuning
-from ctxaudit.config import FineTuning
+from ctxaudit.config.overlap import FineTuning
 from ctxaudit.corpora import documents
 from ctxaudit.logs import log_to
 

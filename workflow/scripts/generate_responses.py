@@ -1,7 +1,7 @@
 """Answer the test instances of all conflict types."""
 
 from ctxaudit import artifacts, models, prompts, responding
-from ctxaudit.config import Generation
+from ctxaudit.config.conflict import Generation
 from ctxaudit.logs import log_to
 
 log_to(snakemake.log[0])

@@ -2,7 +2,7 @@
 
 import sys
 
-from ctxaudit.config import Config
+from ctxaudit.config.root import Config
 from ctxaudit.logs import log_to
 from ctxaudit.planning import plan
 

@@ -1,7 +1,7 @@
 """Find the passages nearest to each question with its gold answer."""
 
 from ctxaudit import artifacts
-from ctxaudit.config import Embedding, Retrieval
+from ctxaudit.config.overlap import Embedding, Retrieval
 from ctxaudit.corpora import embedding, index, retrieval
 from ctxaudit.logs import log_to
 

@@ -6,7 +6,7 @@ from ctxaudit import artifacts, models, prompts
 from ctxaudit.ablation import tables
 from ctxaudit.ablation.store import ScoreStore
 from ctxaudit.attribution import apply
-from ctxaudit.config import Ablation
+from ctxaudit.config.overlap import Ablation
 from ctxaudit.logs import log_to
 
 log_to(snakemake.log[0])

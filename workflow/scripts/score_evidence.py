@@ -5,7 +5,7 @@ from pathlib import Path
 from ctxaudit import artifacts, models, prompts
 from ctxaudit.ablation import tables
 from ctxaudit.ablation.store import ScoreStore
-from ctxaudit.config import Balance
+from ctxaudit.config.conflict import Balance
 from ctxaudit.logs import log_to
 
 log_to(snakemake.log[0])

@@ -1,7 +1,7 @@
 """Let the generator join the segments into one document."""
 
 from ctxaudit import artifacts, prompts
-from ctxaudit.config import Smoothing
+from ctxaudit.config.overlap import Smoothing
 from ctxaudit.corpora import smoothing
 from ctxaudit.llm.client import open_client
 from ctxaudit.logs import log_to

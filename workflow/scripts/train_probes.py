@@ -1,7 +1,7 @@
 """Train a probe per layer and conflict type."""
 
 from ctxaudit import artifacts
-from ctxaudit.config import Probing
+from ctxaudit.config.conflict import Probing
 from ctxaudit.logs import log_to
 from ctxaudit.probing import states
 

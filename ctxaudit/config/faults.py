@@ -1,0 +1,45 @@
+"""How a fault in the configuration is worded."""
+
+from collections.abc import Sequence
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel
+
+from ctxaudit.config.section import Section
+
+
+def describe(fault: Any, *, source: str, root: type[Section]) -> str:
+    """One fault that pydantic found as one line: source, key, reason, and the value.
+
+    Args:
+        fault: An entry of `ValidationError.errors()`.
+        source: Name of the configuration.
+        root: Model of the whole configuration.
+    """
+    key = ".".join(str(part) for part in fault["loc"]) or "(top level)"
+    reason = fault["msg"].removeprefix("Value error, ")
+    if fault["type"] == "extra_forbidden":
+        reason = f"unknown key; allowed: {', '.join(_keys_beside(fault['loc'], root))}"
+    value = fault["input"]
+    # A whole section says nothing that its key does not.
+    shown = "" if isinstance(value, dict | BaseModel) else f" (got {str(value)[:80]!r})"
+    return f"{source}: {key}: {reason}{shown}"
+
+
+def _keys_beside(location: Sequence[str | int], root: type[Section]) -> list[str]:
+    """Keys of the section that an unknown key stands in; empty where that is not one section."""
+    section: Any = root
+    for part in location[:-1]:
+        fields = getattr(section, "model_fields", {})
+        if part in fields:
+            section = fields[part].annotation
+        elif get_origin(section) is dict:
+            section = get_args(section)[1]
+        else:
+            # The kind of a model: one of several sections.
+            section = next((s for s in get_args(get_args(section)[0]) if _kind(s) == part), None)
+    return sorted(getattr(section, "model_fields", {}))
+
+
+def _kind(section: Any) -> str:
+    return str(get_args(section.model_fields["kind"].annotation)[0])

@@ -1,0 +1,89 @@
+"""The whole configuration: its model, how it is read and checked, its schema."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import Field, ValidationError, model_validator
+
+from ctxaudit.config.conflict import Conflict
+from ctxaudit.config.faults import describe
+from ctxaudit.config.models import Model
+from ctxaudit.config.overlap import Overlap
+from ctxaudit.config.planning import Planning
+from ctxaudit.config.section import Name, Section
+from ctxaudit.errors import UserError
+
+_ALSO_ENDPOINTS = {
+    "overlap.reranking.judge",
+    "overlap.smoothing.generator",
+    "planning.tokens_per_second",
+    "planning.generated_per_second",
+}
+"""Keys that may name a model of which only replies are wanted."""
+
+
+class Config(Section):
+    """The whole configuration."""
+
+    seed: int = Field(ge=0, le=2**31 - 1)
+    models: dict[Name, Model]
+    overlap: Overlap
+    conflict: Conflict
+    planning: Planning = Planning()
+
+    @model_validator(mode="after")
+    def _models_exist(self) -> "Config":
+        used = {
+            "overlap.chunking.tokenizer": [self.overlap.chunking.tokenizer],
+            "overlap.embedding.model": [self.overlap.embedding.model],
+            "overlap.reranking.judge": [self.overlap.reranking.judge],
+            "overlap.smoothing.generator": [self.overlap.smoothing.generator],
+            "overlap.target_models": self.overlap.target_models,
+            "overlap.finetuning.modules": list(self.overlap.finetuning.modules),
+            "conflict.target_models": self.conflict.target_models,
+            "conflict.balance.scorer": [self.conflict.balance.scorer],
+            "planning.tokens_per_second": list(self.planning.tokens_per_second),
+            "planning.generated_per_second": list(self.planning.generated_per_second),
+        }
+        for key, names in used.items():
+            for name in names:
+                if name not in self.models:
+                    allowed = ", ".join(sorted(self.models))
+                    raise ValueError(f"{key}: unknown model '{name}'; available: {allowed}")
+                if key not in _ALSO_ENDPOINTS and self.models[name].kind == "endpoint":
+                    raise ValueError(
+                        f"{key}: '{name}' is behind an endpoint; this needs a model whose weights "
+                        "are here (gguf, package, folder or hub)"
+                    )
+        return self
+
+
+def load(path: Path) -> Config:
+    """Read and check a YAML configuration file.
+
+    Raises:
+        UserError: with one line per fault: key, reason, allowed values.
+    """
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    except yaml.YAMLError as error:
+        raise UserError(f"{path}: not valid YAML: {error}") from None
+    return validate(raw, source=str(path))
+
+
+def validate(raw: Any, *, source: str) -> Config:
+    """Check a raw configuration; `source` names it in messages."""
+    try:
+        return Config.model_validate(raw)
+    except ValidationError as error:
+        faults = (describe(fault, source=source, root=Config) for fault in error.errors())
+        raise UserError("\n".join(faults)) from None
+
+
+def schema_text() -> str:
+    """The JSON schema of the configuration, as `config/schema.json` holds it."""
+    return json.dumps(Config.model_json_schema(), indent=1, ensure_ascii=False) + "\n"
