@@ -7,6 +7,8 @@ from pydantic import BaseModel
 
 from ctxaudit.config.section import Section
 
+_MAY_HOLD_A_SECRET = {("key_variable",), ("base_url",)}
+
 
 def describe(fault: Any, *, source: str, root: type[Section]) -> str:
     """One fault that pydantic found as one line: source, key, reason, and the value.
@@ -21,8 +23,9 @@ def describe(fault: Any, *, source: str, root: type[Section]) -> str:
     if fault["type"] == "extra_forbidden":
         reason = f"unknown key; allowed: {', '.join(_keys_beside(fault['loc'], root))}"
     value = fault["input"]
-    # A whole section says nothing that its key does not.
-    shown = "" if isinstance(value, dict | BaseModel) else f" (got {str(value)[:80]!r})"
+    # A whole section says nothing that its key does not, and some have put a secret here.
+    unsaid = isinstance(value, dict | BaseModel) or fault["loc"][-1:] in _MAY_HOLD_A_SECRET
+    shown = "" if unsaid else f" (got {str(value)[:80]!r})"
     return f"{source}: {key}: {reason}{shown}"
 
 

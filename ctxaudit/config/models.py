@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
+from ctxaudit.config.endpoint import EndpointModel
 from ctxaudit.config.section import DType, Section
 
 
@@ -44,17 +45,6 @@ class HubModel(_LocalModel):
     kind: Literal["hub"]
     id: str
     revision: str = Field(pattern=r"^[0-9a-f]{40}$", description="Full commit, never a branch.")
-
-
-class EndpointModel(Section):
-    """A model behind an OpenAI-compatible endpoint."""
-
-    kind: Literal["endpoint"]
-    model: str = Field(description="Dated snapshot as the endpoint names it.")
-    base_url: str = "https://api.openai.com/v1"
-    key_variable: str = Field(
-        "OPENAI_API_KEY", description="Environment variable that holds the key."
-    )
 
 
 Model = Annotated[

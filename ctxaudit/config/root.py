@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from ctxaudit.config.conflict import Conflict
 from ctxaudit.config.faults import describe
+from ctxaudit.config.llm import LanguageModels
 from ctxaudit.config.models import Model
 from ctxaudit.config.overlap import Overlap
 from ctxaudit.config.planning import Planning
@@ -18,6 +19,7 @@ from ctxaudit.errors import UserError
 _ALSO_ENDPOINTS = {
     "overlap.reranking.judge",
     "overlap.smoothing.generator",
+    "llm.prices.models",
     "planning.tokens_per_second",
     "planning.generated_per_second",
 }
@@ -31,6 +33,7 @@ class Config(Section):
     models: dict[Name, Model]
     overlap: Overlap
     conflict: Conflict
+    llm: LanguageModels = LanguageModels()
     planning: Planning = Planning()
 
     @model_validator(mode="after")
@@ -44,6 +47,7 @@ class Config(Section):
             "overlap.finetuning.modules": list(self.overlap.finetuning.modules),
             "conflict.target_models": self.conflict.target_models,
             "conflict.balance.scorer": [self.conflict.balance.scorer],
+            "llm.prices.models": list(self.llm.prices.models) if self.llm.prices else [],
             "planning.tokens_per_second": list(self.planning.tokens_per_second),
             "planning.generated_per_second": list(self.planning.generated_per_second),
         }
@@ -66,13 +70,19 @@ def load(path: Path) -> Config:
     Raises:
         UserError: with one line per fault: key, reason, allowed values.
     """
+    return validate(read(path), source=str(path))
+
+
+def read(path: Path) -> Any:
+    """The content of a YAML file, unchecked; UserError if it is none."""
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: not UTF-8; save the file as UTF-8") from None
     except yaml.YAMLError as error:
         raise UserError(f"{path}: not valid YAML: {error}") from None
-    return validate(raw, source=str(path))
 
 
 def validate(raw: Any, *, source: str) -> Config:

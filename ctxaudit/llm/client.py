@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ctxaudit.config.endpoint import EndpointModel
+from ctxaudit.config.llm import LanguageModels
 from ctxaudit.config.section import DType
 from ctxaudit.errors import UserError
 from ctxaudit.llm import rating, requests, structured
@@ -14,7 +16,6 @@ from ctxaudit.llm.ledger import Ledger
 from ctxaudit.llm.prices import Price
 from ctxaudit.llm.requests import Backend, Call, ChatRequest, Completion, Rating
 from ctxaudit.llm.sending import Sender
-from ctxaudit.llm.settings import EndpointModel, LanguageModels
 from ctxaudit.llm.store import ResponseStore
 from ctxaudit.llm.structured import Structured
 from ctxaudit.logs import logger

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from ctxaudit.config.endpoint import EndpointModel
 from ctxaudit.errors import UserError
 from ctxaudit.llm import faults, redaction, wire
 from ctxaudit.llm.faults import CallError
 from ctxaudit.llm.requests import Answer, ChatRequest, Completion
-from ctxaudit.llm.settings import EndpointModel
 
 
 class Endpoint:

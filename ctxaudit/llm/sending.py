@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ctxaudit import logs
+from ctxaudit.config.endpoint import EndpointModel
 from ctxaudit.errors import UserError
 from ctxaudit.llm import prices, retries
 from ctxaudit.llm.claims import Claims
@@ -16,7 +17,6 @@ from ctxaudit.llm.ledger import Ledger, Reservation, Wait, Wanted
 from ctxaudit.llm.pacing import Limits
 from ctxaudit.llm.prices import Price
 from ctxaudit.llm.requests import Answer, Call, Completion, Identity
-from ctxaudit.llm.settings import EndpointModel
 from ctxaudit.llm.store import ResponseStore
 from ctxaudit.logs import logger
 

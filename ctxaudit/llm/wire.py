@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ctxaudit.config.endpoint import EndpointModel
 from ctxaudit.llm.requests import GREEDY, Answer, ChatRequest, Completion, Finish
-from ctxaudit.llm.settings import EndpointModel
 
 _FINISHES: Mapping[str, Finish] = {
     "stop": "stop",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ctxaudit.config.models import EndpointModel
+from ctxaudit.config.endpoint import EndpointModel
 from ctxaudit.config.root import Config
 from ctxaudit.planning import conflict, overlap
 from ctxaudit.planning.workload import Workload, measure

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from ctxaudit.config.endpoint import EndpointModel
 from ctxaudit.errors import UserError
 from ctxaudit.llm.client import Client
-from ctxaudit.llm.settings import EndpointModel
 from tests.llm.conftest import SECRET
 from tests.llm.scripted_server import MODEL, Action, ScriptedServer, chat
 

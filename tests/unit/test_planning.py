@@ -62,7 +62,7 @@ def toy(folder: Path, **changes: Any) -> Config:
         "seed": 1,
         "models": {
             "local": {"kind": "folder", "path": "x"},
-            "remote": {"kind": "endpoint", "model": "m"},
+            "remote": {"kind": "endpoint", "model": "m", "allow_alias": True},
         },
         "overlap": {
             "datasets": {"toy": {"loader": "wmdp", "path": absent}},

@@ -1,14 +1,12 @@
-"""Sections of the configuration that say how models are called."""
+"""A model behind an endpoint: who answers, under which name, and how it is called."""
 
 import re
-from datetime import date
 from typing import Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from ctxaudit.config.models import EndpointModel as _EndpointModel
-from ctxaudit.config.section import Name, Section
+from ctxaudit.config.section import Section
 
 _PROVIDERS = {
     "api.openai.com": "openai",
@@ -42,9 +40,17 @@ class Traffic(Section):
     max_attempts: int = Field(6, ge=1, description="Per call; refusals are never tried again.")
 
 
-class EndpointModel(_EndpointModel):
+class EndpointModel(Section):
     """A model behind an OpenAI-compatible endpoint."""
 
+    kind: Literal["endpoint"]
+    model: str = Field(description="Dated snapshot as the endpoint names it.")
+    base_url: str = "https://api.openai.com/v1"
+    key_variable: str = Field(
+        "OPENAI_API_KEY",
+        pattern=r"^[A-Z_][A-Z0-9_]*$",
+        description="Environment variable that holds the key; a key itself is never written here.",
+    )
     provider: str | None = Field(
         None,
         min_length=1,
@@ -97,30 +103,3 @@ class EndpointModel(_EndpointModel):
                 "snapshot (as gpt-4o-2024-08-06), or set allow_alias: true for a server of yours"
             )
         return self
-
-
-class ModelPrice(Section):
-    """US dollars per million tokens."""
-
-    input: float = Field(ge=0)
-    output: float = Field(ge=0, description="Reasoning included.")
-    batch_discount: float = Field(0.0, ge=0, le=1, description="Share taken off in batch mode.")
-
-
-class Prices(Section):
-    """A price table of one day."""
-
-    as_of: date = Field(description="When the prices were read.")
-    models: dict[Name, ModelPrice] = Field(description="By name in `models`.")
-
-
-class LanguageModels(Section):
-    """What holds for every call to a language model; none of it can change a reply."""
-
-    mode: Literal["live", "replay"] = Field(
-        "live", description="`replay` takes every reply from the store and calls nobody."
-    )
-    budget_usd: float | None = Field(
-        None, ge=0, description="What all paid calls together may cost; needs a price per model."
-    )
-    prices: Prices | None = None
