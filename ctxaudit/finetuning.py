@@ -16,7 +16,8 @@ from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader
 from transformers import get_linear_schedule_with_warmup
 
-from ctxaudit import artifacts, models
+from ctxaudit import models
+from ctxaudit.artifacts import writing
 from ctxaudit.config.overlap import FineTuning
 from ctxaudit.errors import UserError
 from ctxaudit.logs import logger, progress
@@ -198,7 +199,7 @@ def _epoch(
 def _save(network: Any, folder: Path, origin: dict[str, Any]) -> None:
     # peft would write the base's path, which differs between machines and so would the digest.
     network.peft_config["default"].base_model_name_or_path = origin["base"]
-    with artifacts.replacing_folder(folder) as new:
+    with writing.replacing_folder(folder) as new:
         # "auto" would ask the hub whether the base's vocabulary was resized.
         network.save_pretrained(new, save_embedding_layers=False)
         (new / "README.md").unlink(missing_ok=True)

@@ -19,7 +19,7 @@ from tokenizers.pre_tokenizers import ByteLevel, Digits
 from tokenizers.pre_tokenizers import Sequence as PreTokenizers
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
-from ctxaudit import artifacts
+from ctxaudit.artifacts import writing
 from ctxaudit.config.models import FolderModel, GgufModel, HubModel, PackageModel
 from ctxaudit.config.section import DType
 from ctxaudit.errors import UserError
@@ -79,7 +79,7 @@ def convert(model: GgufModel, folder: Path) -> None:
         tokenizer.backend_tokenizer.pre_tokenizer = PreTokenizers(
             [Digits(individual_digits=True), ByteLevel(add_prefix_space=False, trim_offsets=True)]
         )
-    with artifacts.replacing_folder(folder) as new:
+    with writing.replacing_folder(folder) as new:
         network.save_pretrained(new)
         tokenizer.save_pretrained(new)
         _write_manifest(new, new.iterdir(), origin={**model.model_dump(), "source": source.name})
@@ -87,7 +87,7 @@ def convert(model: GgufModel, folder: Path) -> None:
 
 def snapshot(model: PackageModel | FolderModel | HubModel, folder: Path) -> None:
     """Copy or fetch a model folder and write its manifest."""
-    with artifacts.replacing_folder(folder) as new:
+    with writing.replacing_folder(folder) as new:
         if isinstance(model, HubModel):
             from huggingface_hub import snapshot_download
 
@@ -173,7 +173,7 @@ def _write_manifest(folder: Path, files: Any, *, origin: dict[str, Any]) -> None
         if p.name != "manifest.json"
     ]
     digest = hashlib.sha256(json.dumps(listed, sort_keys=True).encode()).hexdigest()
-    artifacts.write_json(
+    writing.write_json(
         folder / "manifest.json", {"origin": origin, "digest": digest, "files": listed}
     )
 

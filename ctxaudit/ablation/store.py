@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ctxaudit import artifacts
+from ctxaudit.artifacts import writing
 from ctxaudit.logs import logger
 
 LogProbs = npt.NDArray[np.float32]
@@ -91,7 +91,7 @@ class ScoreStore:
         columns = [pa.array(list(self._pending), _SCHEMA.types[0])]
         columns.append(pa.array(list(self._pending.values()), _SCHEMA.types[1]))
         table = pa.Table.from_arrays(columns, schema=_SCHEMA)
-        with artifacts.replacing(self._folder / f"{uuid.uuid4().hex}.parquet") as new:
+        with writing.replacing(self._folder / f"{uuid.uuid4().hex}.parquet") as new:
             pq.write_table(table, new)
         self._written.update(self._pending)
         self._pending.clear()

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ctxaudit import artifacts
+from ctxaudit.artifacts import jsonl
 from ctxaudit.errors import UserError
 
 
@@ -43,7 +43,7 @@ def read(path: str | Path, corpus: str) -> list[Document]:
 
 
 def _read(path: str | Path, corpus: str) -> Iterator[tuple[Document, int]]:
-    for line, record in artifacts.read_jsonl(path):
+    for line, record in jsonl.read(path):
         name, text = record.get("id", line), record.get("text")
         if isinstance(name, bool) or not isinstance(name, str | int) or not str(name).strip():
             raise UserError(

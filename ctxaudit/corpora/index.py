@@ -5,7 +5,7 @@ from typing import Any
 
 import faiss
 
-from ctxaudit import artifacts
+from ctxaudit.artifacts import writing
 from ctxaudit.corpora.embedding import Embeddings
 from ctxaudit.errors import UserError
 
@@ -19,7 +19,7 @@ def build(embeddings: Embeddings) -> Any:
 
 def write(path: str | Path, index: Any) -> None:
     """Write an index, whole or not at all."""
-    with artifacts.replacing(path) as new:
+    with writing.replacing(path) as new:
         faiss.write_index(index, str(new))
 
 

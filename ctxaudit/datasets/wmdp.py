@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ctxaudit import artifacts
+from ctxaudit.artifacts import jsonl
 from ctxaudit.errors import UserError
 from ctxaudit.interface import Example
 
@@ -32,7 +32,7 @@ def load(path: str) -> list[Example]:
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     if path.suffix != ".parquet":
-        yield from artifacts.read_jsonl(path)
+        yield from jsonl.read(path)
         return
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ctxaudit import artifacts
+from ctxaudit.artifacts import jsonl
 from ctxaudit.errors import UserError
 from ctxaudit.llm import requests
 from ctxaudit.llm.store import ResponseStore, read
@@ -27,7 +27,7 @@ def export_replies(store: ResponseStore, path: str | Path) -> int:
                 num_written += 1
                 yield json.loads(requests.canonical({"key": key, "entry": entry}))
 
-    artifacts.write_jsonl(path, lines())
+    jsonl.write(path, lines())
     return num_written
 
 
@@ -41,9 +41,9 @@ def import_replies(path: str | Path, store: ResponseStore) -> int:
             from the store's own.
     """
     new = set[str]()
-    for number, line in artifacts.read_jsonl(path):
+    for number, line in jsonl.read(path):
         new |= _new_keys(line, store, f"{path}:{number}")
-    for _, line in artifacts.read_jsonl(path):
+    for _, line in jsonl.read(path):
         if line["key"] in new:
             store.put_entry(line["key"], line["entry"])
     return len(new)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ctxaudit import artifacts
+from ctxaudit.artifacts import writing
 from ctxaudit.llm.requests import Call, Completion
 from ctxaudit.logs import logger
 
@@ -76,7 +76,7 @@ class ResponseStore:
 
     def put_entry(self, key: str, entry: Mapping[str, Any]) -> None:
         """Write an entry as a whole."""
-        artifacts.write_json(self.path(key), entry)
+        writing.write_json(self.path(key), entry)
 
     def __iter__(self) -> Iterator[str]:
         """The keys of all entries, sorted."""

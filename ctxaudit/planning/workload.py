@@ -10,7 +10,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, TypeVar
 
-from ctxaudit import artifacts, plugins
+from ctxaudit import plugins
+from ctxaudit.artifacts import jsonl
 from ctxaudit.config.overlap import Chunking, OverlapDataset
 from ctxaudit.config.planning import Planning
 from ctxaudit.config.root import Config
@@ -109,7 +110,7 @@ def num_passages(num_tokens: float, chunking: Chunking) -> int:
 
 def _corpus(name: str, path: str, chunking: Chunking, planning: Planning) -> CorpusLoad:
     if Path(path).exists():
-        texts = [str(record.get("text", "")) for _, record in artifacts.read_jsonl(path)]
+        texts = [str(record.get("text", "")) for _, record in jsonl.read(path)]
         if not texts:
             raise UserError(f"{path}: holds no document")
         lengths = [len(text) / planning.characters_per_token for text in texts]

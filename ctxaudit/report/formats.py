@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ctxaudit.artifacts import replacing
+from ctxaudit.artifacts.writing import replacing
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -102,16 +102,16 @@ def read(kind: str, files: Sequence[str]) -> pd.DataFrame:
 def _read_one(kind: str, path: Path) -> pd.DataFrame:
     import pandas as pd
 
-    from ctxaudit import artifacts
+    from ctxaudit.artifacts import parquet
 
     if kind not in {"examples", "candidates"}:
-        return artifacts.read_table(path)
+        return parquet.read(path)
     rows = _examples(path) if kind == "examples" else _candidates(path)
     return pd.DataFrame(rows, columns=list(COLUMNS[kind]))
 
 
 def _examples(path: Path) -> list[dict[str, Any]]:
-    from ctxaudit import artifacts
+    from ctxaudit.artifacts import records
 
     return [
         {
@@ -121,12 +121,12 @@ def _examples(path: Path) -> list[dict[str, Any]]:
             "smoothed": example.tags.get("smoothed", ""),
             "smoothing_fault": example.tags.get("smoothing_fault", ""),
         }
-        for example in artifacts.read_examples(path)
+        for example in records.read_examples(path)
     ]
 
 
 def _candidates(path: Path) -> list[dict[str, Any]]:
-    from ctxaudit import artifacts
+    from ctxaudit.artifacts import records
 
     return [
         {
@@ -137,5 +137,5 @@ def _candidates(path: Path) -> list[dict[str, Any]]:
             "relevance": candidate.relevance,
             "reason": candidate.reason,
         }
-        for candidate in artifacts.read_candidates(path)
+        for candidate in records.read_candidates(path)
     ]

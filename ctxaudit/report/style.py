@@ -86,7 +86,7 @@ def legend_below(figure: Figure, axes: Axes) -> None:
 
 def write(figure: Figure, *, pdf: str | Path, png: str | Path) -> None:
     """The figure as PDF and PNG; equal figures give equal bytes."""
-    from ctxaudit.artifacts import replacing
+    from ctxaudit.artifacts.writing import replacing
 
     with _look():
         with replacing(pdf) as new:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from ctxaudit import artifacts, plugins
+from ctxaudit import plugins
+from ctxaudit.artifacts import attributions
 from ctxaudit.ablation.masks import all_masks
 from ctxaudit.attribution import apply
 from ctxaudit.interface import Ablations, Attribution, AttributionMethod, Evidence, TokenDistances
@@ -154,10 +155,8 @@ def test_a_certain_response_and_duplicate_sources_give_finite_scores(name: str):
 @each
 def test_attributions_survive_their_file(name: str, tmp_path):
     found = [run(name, evidence_for(name, 3)), run(name, evidence_for(name, 3, num_tokens=0))]
-    artifacts.write_attributions(tmp_path / "a.parquet", found)
-    for read, written in zip(
-        artifacts.read_attributions(tmp_path / "a.parquet"), found, strict=True
-    ):
+    attributions.write(tmp_path / "a.parquet", found)
+    for read, written in zip(attributions.read(tmp_path / "a.parquet"), found, strict=True):
         np.testing.assert_array_equal(read.scores, written.scores)
         np.testing.assert_array_equal(read.masks, written.masks)
         assert (read.labels, read.reason) == (written.labels, written.reason)

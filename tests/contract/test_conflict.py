@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ctxaudit import artifacts, plugins
+from ctxaudit import plugins
+from ctxaudit.artifacts import records
 from ctxaudit.conflict import building
 from ctxaudit.datasets import contextconflict
 from ctxaudit.interface import ConflictType, DatasetLoader
@@ -93,8 +94,8 @@ def test_the_split_is_the_same_when_the_files_are_renumbered(conflict_type, tmp_
 def test_examples_survive_being_written_and_read(conflict_type, tmp_path):
     examples = [example for pair in pairs(conflict_type) for example in pair]
     assert len({example.id for example in examples}) == len(examples)
-    artifacts.write_examples(tmp_path / "examples.jsonl", examples)
-    assert artifacts.read_examples(tmp_path / "examples.jsonl") == examples
+    records.write_examples(tmp_path / "examples.jsonl", examples)
+    assert records.read_examples(tmp_path / "examples.jsonl") == examples
 
 
 @pytest.mark.parametrize("conflict_type", TYPES)

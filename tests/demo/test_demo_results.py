@@ -7,7 +7,8 @@ import pytest
 import yaml
 from sklearn.metrics import roc_auc_score
 
-from ctxaudit import artifacts, plugins, prompts, recall
+from ctxaudit import plugins, prompts, recall
+from ctxaudit.artifacts import parquet, records
 from ctxaudit.config.root import load
 from ctxaudit.corpora import reranking
 from ctxaudit.interface import Candidate
@@ -20,7 +21,7 @@ RESULTS = Path("results")
 
 @pytest.fixture(scope="module")
 def known() -> pd.DataFrame:
-    return artifacts.read_table(RESULTS / "overlap/recall/demo/smollm2.parquet")
+    return parquet.read(RESULTS / "overlap/recall/demo/smollm2.parquet")
 
 
 def test_the_base_model_reads_its_context_and_knows_nothing_without(known: pd.DataFrame):
@@ -37,9 +38,9 @@ def test_the_tuned_model_knows_and_still_reads(known: pd.DataFrame):
 
 def test_the_judge_tells_relevant_from_random_passages():
     settings = load(Path("config/config.yaml")).overlap
-    questions = artifacts.read_examples(RESULTS / "overlap/questions/demo.jsonl")
-    passages = artifacts.read_passages(RESULTS / "overlap/passages/forget.jsonl")
-    passages += artifacts.read_passages(RESULTS / "overlap/passages/retain.jsonl")
+    questions = records.read_examples(RESULTS / "overlap/questions/demo.jsonl")
+    passages = records.read_passages(RESULTS / "overlap/passages/forget.jsonl")
+    passages += records.read_passages(RESULTS / "overlap/passages/retain.jsonl")
     pairs = []
     for number, question in enumerate(questions):
         stating = [p for p in passages if f"{question.gold}".casefold() in p.text.casefold()]
@@ -73,14 +74,14 @@ def test_every_table_is_mostly_defined():
 
 
 def test_the_data_behind_every_figure_are_mostly_defined():
-    scores = artifacts.read_table(RESULTS / "overlap/scores/demo/smollm2.parquet")
+    scores = parquet.read(RESULTS / "overlap/scores/demo/smollm2.parquet")
     assert scores["score"].notna().mean() >= 0.95
-    probes = artifacts.read_table(RESULTS / "conflict/probes/smollm2.parquet")
+    probes = parquet.read(RESULTS / "conflict/probes/smollm2.parquet")
     assert probes["auc"].notna().all()
     # The embedding of the last token is the same for both twins.
     assert (probes.loc[probes["layer"] == 0, "auc"] == 0.5).all()
     for steering in ("none", "first_generated", "all_tokens"):
-        balance = artifacts.read_table(RESULTS / f"conflict/balance/smollm2/{steering}.parquet")
+        balance = parquet.read(RESULTS / f"conflict/balance/smollm2/{steering}.parquet")
         assert balance["balance"].notna().mean() >= 0.75
     drawn = {path.stem for path in (RESULTS / "figures").glob("*.png")}
     assert drawn == set(plugins.available("report.figures"))
@@ -88,6 +89,6 @@ def test_the_data_behind_every_figure_are_mostly_defined():
 
 def test_leave_one_out_is_worth_less_once_the_model_knows():
     # The point of the study: the same sources, scored on a model that needs them less.
-    scores = artifacts.read_table(RESULTS / "overlap/scores/demo/smollm2.parquet")
+    scores = parquet.read(RESULTS / "overlap/scores/demo/smollm2.parquet")
     best = scores[scores["method"] == "attribot"].groupby(["variant", "example_id"])["score"].max()
     assert best["tuned"].median() < best["base"].median()

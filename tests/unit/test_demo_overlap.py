@@ -3,14 +3,15 @@ from pathlib import Path
 
 import pytest
 
-from ctxaudit import artifacts, prompts
+from ctxaudit import prompts
+from ctxaudit.artifacts import jsonl
 from ctxaudit.datasets import wmdp
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "resources" / "demo" / "overlap"
 QUESTIONS = wmdp.load(str(FOLDER / "questions.jsonl"))
 CORPORA = {
-    name: {row["id"]: row["text"] for _, row in artifacts.read_jsonl(FOLDER / f"{name}.jsonl")}
+    name: {row["id"]: row["text"] for _, row in jsonl.read(FOLDER / f"{name}.jsonl")}
     for name in ("retain", "forget")
 }
 
@@ -53,6 +54,6 @@ def test_trained_facts_stand_in_the_words_of_their_statement():
 
 
 def test_ids_are_unique_and_no_option_list_is_in_a_document():
-    rows = [row["id"] for n in CORPORA for _, row in artifacts.read_jsonl(FOLDER / f"{n}.jsonl")]
+    rows = [row["id"] for n in CORPORA for _, row in jsonl.read(FOLDER / f"{n}.jsonl")]
     texts = [text for documents in CORPORA.values() for text in documents.values()]
     assert len(texts) == len(rows) == len(set(texts))

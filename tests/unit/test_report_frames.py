@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ctxaudit import artifacts
+from ctxaudit.artifacts import parquet, records
 from ctxaudit.interface import Candidate, Example, Passage, Source
 from ctxaudit.report import frames
 
@@ -14,7 +14,7 @@ def test_examples_take_their_dataset_from_the_file_and_their_tags_as_columns(tmp
     sources = (Source(id="a", text="A"), Source(id="b", text="B"))
     tags = {"smoothed": "no", "smoothing_fault": "a marker is lost"}
     example = Example(id="q0", query="?", sources=sources, task="multiple_choice", tags=tags)
-    artifacts.write_examples(path, [example])
+    records.write_examples(path, [example])
     found = frames.read("examples", [str(path)])
     assert found.to_dict("records") == [
         {"dataset": "demo", "example_id": "q0", "num_sources": 2, **tags}
@@ -27,7 +27,7 @@ def test_candidates_take_dataset_and_corpus_from_the_path(tmp_path: Path):
         example_id="q0", passage=passage, rank=0, similarity=0.5, reason="no number"
     )
     path = tmp_path / "demo/retain.jsonl"
-    artifacts.write_candidates(path, [candidate])
+    records.write_candidates(path, [candidate])
     found = frames.read("candidates", [str(path)]).iloc[0]
     assert (found["dataset"], found["corpus"], found["example_id"]) == ("demo", "retain", "q0")
     assert np.isnan(found["relevance"])
@@ -38,7 +38,7 @@ def test_tables_are_put_one_below_the_other(tmp_path: Path):
     paths = [str(tmp_path / f"{name}.parquet") for name in ("one", "two", "none")]
     row = ("demo", "tiny", "base", "none", "q0", 1.0, "")
     for path, rows in zip(paths, ([row], [row, row], []), strict=True):
-        artifacts.write_table(path, pd.DataFrame(rows, columns=list(frames.COLUMNS["recall"])))
+        parquet.write(path, pd.DataFrame(rows, columns=list(frames.COLUMNS["recall"])))
     assert len(frames.read("recall", paths)) == 3
     assert list(frames.read("recall", paths[2:]).columns) == list(frames.COLUMNS["recall"])
 
@@ -46,6 +46,6 @@ def test_tables_are_put_one_below_the_other(tmp_path: Path):
 def test_a_missing_column_names_file_and_column(tmp_path: Path):
     path = tmp_path / "m.parquet"
     columns = [name for name in frames.COLUMNS["recall"] if name != "correct"]
-    artifacts.write_table(path, pd.DataFrame(columns=columns))
+    parquet.write(path, pd.DataFrame(columns=columns))
     with pytest.raises(ValueError, match=r"m\.parquet: recall without correct"):
         frames.read("recall", [str(path)])

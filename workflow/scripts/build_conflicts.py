@@ -1,6 +1,6 @@
 """Read the instances of a conflict type, build their consistent twins, split them."""
 
-from ctxaudit import artifacts
+from ctxaudit.artifacts import records
 from ctxaudit.conflict import building
 from ctxaudit.logs import log_to
 
@@ -12,4 +12,4 @@ examples = building.build(
     calibration_share=snakemake.params.calibration_share,
     seed=snakemake.params.seed,
 )
-artifacts.write_examples(snakemake.output.examples, examples)
+records.write_examples(snakemake.output.examples, examples)

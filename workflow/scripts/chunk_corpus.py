@@ -1,6 +1,7 @@
 """Cut a corpus into passages."""
 
-from ctxaudit import artifacts, models
+from ctxaudit import models
+from ctxaudit.artifacts import records
 from ctxaudit.config.overlap import Chunking
 from ctxaudit.corpora import chunking, documents
 from ctxaudit.logs import log_to
@@ -12,4 +13,4 @@ passages = chunking.chunk(
     models.load_tokenizer(snakemake.input.tokenizer[0]),
     Chunking.model_validate(snakemake.params.settings),
 )
-artifacts.write_passages(snakemake.output.passages, passages)
+records.write_passages(snakemake.output.passages, passages)

@@ -1,16 +1,14 @@
 """Embed the passages of a corpus."""
 
-from ctxaudit import artifacts
+from ctxaudit.artifacts import records, tensors
 from ctxaudit.config.overlap import Embedding
 from ctxaudit.corpora import embedding
 from ctxaudit.logs import log_to
 
 log_to(snakemake.log[0])
 
-passages = artifacts.read_passages(snakemake.input.passages)
+passages = records.read_passages(snakemake.input.passages)
 embedder = embedding.load(
     snakemake.input.model[0], Embedding.model_validate(snakemake.params.settings)
 )
-artifacts.write_tensors(
-    snakemake.output.embeddings, {"embeddings": embedder.embed_passages(passages)}
-)
+tensors.write(snakemake.output.embeddings, {"embeddings": embedder.embed_passages(passages)})

@@ -1,15 +1,16 @@
 """Compare the answers to reasoning conflicts with the gold labels."""
 
-from ctxaudit import accuracy, artifacts
+from ctxaudit import accuracy
+from ctxaudit.artifacts import parquet, records
 from ctxaudit.logs import log_to
 
 log_to(snakemake.log[0])
 
 table = accuracy.evaluate(
-    [example for path in snakemake.input.examples for example in artifacts.read_examples(path)],
-    artifacts.read_responses(snakemake.input.responses),
+    [example for path in snakemake.input.examples for example in records.read_examples(path)],
+    records.read_responses(snakemake.input.responses),
 )
-artifacts.write_table(
+parquet.write(
     snakemake.output.accuracy,
     table.assign(model=snakemake.wildcards.model, steering=snakemake.wildcards.steering),
 )

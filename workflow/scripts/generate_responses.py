@@ -1,6 +1,7 @@
 """Answer the test instances of all conflict types."""
 
-from ctxaudit import artifacts, models, prompts, responding
+from ctxaudit import models, prompts, responding
+from ctxaudit.artifacts import records
 from ctxaudit.config.conflict import Generation
 from ctxaudit.logs import log_to
 
@@ -8,7 +9,7 @@ log_to(snakemake.log[0])
 
 settings = Generation.model_validate(snakemake.params.settings)
 examples = responding.test_subset(
-    [example for path in snakemake.input.examples for example in artifacts.read_examples(path)],
+    [example for path in snakemake.input.examples for example in records.read_examples(path)],
     settings.num_per_type,
     seed=snakemake.params.seed,
 )
@@ -18,4 +19,4 @@ responses = responding.respond(
     templates=prompts.read_by_task(snakemake.params.prompts),
     settings=settings,
 )
-artifacts.write_responses(snakemake.output.responses, responses)
+records.write_responses(snakemake.output.responses, responses)

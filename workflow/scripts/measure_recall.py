@@ -4,14 +4,15 @@ from pathlib import Path
 
 import numpy as np
 
-from ctxaudit import artifacts, models, prompts, recall
+from ctxaudit import models, prompts, recall
 from ctxaudit.ablation import tables
 from ctxaudit.ablation.store import ScoreStore
+from ctxaudit.artifacts import parquet, records
 from ctxaudit.logs import log_to
 
 log_to(snakemake.log[0])
 
-examples = artifacts.read_examples(snakemake.input.examples)
+examples = records.read_examples(snakemake.input.examples)
 model = models.load(
     snakemake.input.model[0], dtype=snakemake.params.dtype, adapter=snakemake.input.adapter or None
 )
@@ -25,6 +26,6 @@ with ScoreStore(Path("results/store/scores"), model.digest) as store:
         batch_tokens=snakemake.params.batch_tokens,
         store=store,
     )
-artifacts.write_table(
+parquet.write(
     snakemake.output.recall, recall.tabulate(answers, variant=snakemake.wildcards.variant)
 )

@@ -1,6 +1,6 @@
 """Find the passages nearest to each question with its gold answer."""
 
-from ctxaudit import artifacts
+from ctxaudit.artifacts import records
 from ctxaudit.config.overlap import Embedding, Retrieval
 from ctxaudit.corpora import embedding, index, retrieval
 from ctxaudit.logs import log_to
@@ -8,10 +8,10 @@ from ctxaudit.logs import log_to
 log_to(snakemake.log[0])
 
 candidates = retrieval.retrieve(
-    artifacts.read_examples(snakemake.input.questions),
-    artifacts.read_passages(snakemake.input.passages),
+    records.read_examples(snakemake.input.questions),
+    records.read_passages(snakemake.input.passages),
     index.read(snakemake.input.index),
     embedding.load(snakemake.input.model[0], Embedding.model_validate(snakemake.params.embedding)),
     Retrieval.model_validate(snakemake.params.retrieval),
 )
-artifacts.write_candidates(snakemake.output.candidates, candidates)
+records.write_candidates(snakemake.output.candidates, candidates)

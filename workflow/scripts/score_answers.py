@@ -2,16 +2,17 @@
 
 from pathlib import Path
 
-from ctxaudit import artifacts, models, prompts
+from ctxaudit import models, prompts
 from ctxaudit.ablation import tables
 from ctxaudit.ablation.store import ScoreStore
+from ctxaudit.artifacts import records, subset_scores
 from ctxaudit.attribution import apply
 from ctxaudit.config.overlap import Ablation
 from ctxaudit.logs import log_to
 
 log_to(snakemake.log[0])
 
-examples = artifacts.read_examples(snakemake.input.examples)
+examples = records.read_examples(snakemake.input.examples)
 settings = Ablation.model_validate(snakemake.params.ablation)
 model = models.load(
     snakemake.input.model[0], dtype=snakemake.params.dtype, adapter=snakemake.input.adapter or None
@@ -31,4 +32,4 @@ with ScoreStore(Path("results/store/scores"), model.digest) as store:
         batch_tokens=settings.batch_tokens,
         store=store,
     )
-artifacts.write_answers(snakemake.output.answers, answers)
+subset_scores.write_answers(snakemake.output.answers, answers)

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from ctxaudit import artifacts, models, prompts
+from ctxaudit import models, prompts
 from ctxaudit.ablation import tables
 from ctxaudit.ablation.store import ScoreStore
+from ctxaudit.artifacts import records, subset_scores
 from ctxaudit.config.conflict import Balance
 from ctxaudit.logs import log_to
 
@@ -15,12 +16,12 @@ settings = Balance.model_validate(snakemake.params.settings)
 model = models.load(snakemake.input.scorer[0], dtype="float32")
 with ScoreStore(Path("results/store/scores"), model.digest) as store:
     ablations = tables.score_all_subsets(
-        [example for path in snakemake.input.examples for example in artifacts.read_examples(path)],
-        artifacts.read_responses(snakemake.input.responses),
+        [example for path in snakemake.input.examples for example in records.read_examples(path)],
+        records.read_responses(snakemake.input.responses),
         max_sources=settings.exact_limit,
         model=model,
         template=prompts.read(snakemake.input.prompt),
         batch_tokens=snakemake.params.batch_tokens,
         store=store,
     )
-artifacts.write_ablations(snakemake.output.ablations, ablations)
+subset_scores.write_ablations(snakemake.output.ablations, ablations)

@@ -1,6 +1,7 @@
 """Let the generator join the segments into one document."""
 
-from ctxaudit import artifacts, prompts
+from ctxaudit import prompts
+from ctxaudit.artifacts import records
 from ctxaudit.config.overlap import Smoothing
 from ctxaudit.corpora import smoothing
 from ctxaudit.llm.client import open_client
@@ -10,9 +11,9 @@ log_to(snakemake.log[0])
 
 settings = Smoothing.model_validate(snakemake.params.settings)
 examples = smoothing.smooth(
-    artifacts.read_examples(snakemake.input.examples),
+    records.read_examples(snakemake.input.examples),
     open_client(settings.generator, snakemake.params.model, snakemake.input.generator),
     prompts.read_task(snakemake.input.prompt),
     settings,
 )
-artifacts.write_examples(snakemake.output.examples, examples)
+records.write_examples(snakemake.output.examples, examples)

@@ -1,6 +1,7 @@
 """Answer the test instances while the direction is added to the residual stream."""
 
-from ctxaudit import artifacts, models, prompts, responding
+from ctxaudit import models, prompts, responding
+from ctxaudit.artifacts import records, tensors
 from ctxaudit.config.conflict import Generation
 from ctxaudit.logs import log_to
 
@@ -8,13 +9,13 @@ log_to(snakemake.log[0])
 
 settings = Generation.model_validate(snakemake.params.settings)
 examples = responding.test_subset(
-    [example for path in snakemake.input.examples for example in artifacts.read_examples(path)],
+    [example for path in snakemake.input.examples for example in records.read_examples(path)],
     settings.num_per_type,
     seed=snakemake.params.seed,
 )
 responses = responding.respond_steered(
     examples,
-    artifacts.read_tensors(snakemake.input.directions),
+    tensors.read(snakemake.input.directions),
     alpha=snakemake.params.alpha,
     schedule=snakemake.wildcards.schedule,
     layers=snakemake.params.layers,
@@ -22,4 +23,4 @@ responses = responding.respond_steered(
     templates=prompts.read_by_task(snakemake.params.prompts),
     settings=settings,
 )
-artifacts.write_responses(snakemake.output.responses, responses)
+records.write_responses(snakemake.output.responses, responses)

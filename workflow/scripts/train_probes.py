@@ -1,6 +1,6 @@
 """Train a probe per layer and conflict type."""
 
-from ctxaudit import artifacts
+from ctxaudit.artifacts import parquet, records, tensors
 from ctxaudit.config.conflict import Probing
 from ctxaudit.logs import log_to
 from ctxaudit.probing import states
@@ -8,9 +8,9 @@ from ctxaudit.probing import states
 log_to(snakemake.log[0])
 
 table = states.probe(
-    [example for path in snakemake.input.examples for example in artifacts.read_examples(path)],
-    artifacts.read_tensors(snakemake.input.pairs),
+    [example for path in snakemake.input.examples for example in records.read_examples(path)],
+    tensors.read(snakemake.input.pairs),
     Probing.model_validate(snakemake.params.settings),
     seed=snakemake.params.seed,
 )
-artifacts.write_table(snakemake.output.probes, table.assign(model=snakemake.wildcards.model))
+parquet.write(snakemake.output.probes, table.assign(model=snakemake.wildcards.model))
