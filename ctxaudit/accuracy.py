@@ -9,26 +9,9 @@ from typing import Any
 
 import pandas as pd
 
+from ctxaudit import columns
 from ctxaudit.errors import UserError
 from ctxaudit.interface import Example, Response
-
-COLUMNS = (
-    "example_id",
-    "conflict_type",
-    "outcome",
-    "strict",
-    "lenient",
-    "lenient_step",
-    "finish",
-    "num_characters",
-    "reason",
-)
-"""Columns of the accuracy table: one row per response to a reasoning example.
-
-`outcome` is correct, wrong or unanswered, by the strict reading; `strict` and `lenient` are 0 or 1
-and never undefined, an unanswered one counts as 0; `lenient_step` names what the lenient reading
-rests on; `reason` says why there is no answer.
-"""
 
 _TAG = re.compile(r"<\s*(/?)\s*answer\s*>", re.IGNORECASE)
 _ARTICLES = {"a", "an", "the"}
@@ -54,7 +37,7 @@ def normalise(text: str) -> str:
 
 
 def evaluate(examples: Sequence[Example], responses: Sequence[Response]) -> pd.DataFrame:
-    """One row per response to a reasoning example, with `COLUMNS`, in the order of responses.
+    """The columns `ACCURACY`, one row per response to a reasoning example, in their order.
 
     Raises:
         UserError: if a response belongs to no example or a reasoning example has no gold answer.
@@ -72,7 +55,7 @@ def evaluate(examples: Sequence[Example], responses: Sequence[Response]) -> pd.D
         if example.task == "reasoning":
             rivals = example.choices or labels[example.tags["conflict_type"]]
             rows.append(_judge(example, response, rivals))
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=list(columns.ACCURACY))
 
 
 def _judge(example: Example, response: Response, labels: Iterable[str]) -> dict[str, Any]:

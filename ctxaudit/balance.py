@@ -11,19 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from ctxaudit import columns
 from ctxaudit.interface import Ablations, FloatArray
 from ctxaudit.shapley.exact import exact
-
-COLUMNS = (
-    "example_id",
-    "conflict_type",
-    "num_sources",
-    "shapley",
-    "shares",
-    "balance",
-    "gain",
-    "reason",
-)
 
 _MIN_RELATIVE_MASS = 1e-6
 _MIN_MASS = 1e-9
@@ -71,11 +61,10 @@ def measure(ablations: Sequence[Ablations], conflict_types: Mapping[str, str]) -
         conflict_types: Conflict type by example id.
 
     Returns:
-        `COLUMNS`, one row per response: `shapley` and `shares` are lists of S numbers, `gain` is
-        v(N) - v(∅) in nats per token, `reason` says why `balance` is NaN.
+        The columns `BALANCE`, one row per response.
     """
     rows = [_row(item, conflict_types[item.example_id]) for item in ablations]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=list(columns.BALANCE))
 
 
 def _undefined(shapley: FloatArray, mass: float) -> str:

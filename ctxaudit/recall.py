@@ -6,11 +6,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ctxaudit import columns
 from ctxaudit.errors import UserError
 from ctxaudit.interface import Answers
-
-RECALL_COLUMNS = ("variant", "context", "example_id", "correct", "reason")
-"""One row per question and context: `context` is none or full, `correct` is 0, 1 or NaN."""
 
 
 def tabulate(answers: Sequence[Answers], *, variant: str) -> pd.DataFrame:
@@ -25,7 +23,7 @@ def tabulate(answers: Sequence[Answers], *, variant: str) -> pd.DataFrame:
         for item in answers
         for context, mask in _contexts(item)
     ]
-    table = pd.DataFrame(rows, columns=list(RECALL_COLUMNS[:-1]))
+    table = pd.DataFrame(rows, columns=list(columns.RECALL[:-1]))
     reason = np.where(table["correct"].isna(), "the options were not scored under this context", "")
     return table.assign(reason=reason)
 

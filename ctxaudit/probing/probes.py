@@ -19,14 +19,8 @@ from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from ctxaudit import columns
 from ctxaudit.config.conflict import Probing
-
-COLUMNS = ("layer", "auc", "auc_sd", "num_pairs", "num_folds", "converged", "reason")
-"""Columns of a probe table: one row per layer, or one with layer -1 for the length baseline.
-
-`auc` is the mean of the folds' AUCs and `auc_sd` their standard deviation, NaN where `reason` is
-not empty; `converged` is false where any fold's fit reached `max_iter`.
-"""
 
 LENGTH_LAYER = -1
 
@@ -41,7 +35,7 @@ def train(
     *,
     seed: int,
 ) -> pd.DataFrame:
-    """A probe per layer (arXiv 2609.03148, 2026, section 4.1), with `COLUMNS`.
+    """A probe per layer (arXiv 2609.03148, 2026, section 4.1), with the columns `PROBES`.
 
     Args:
         states_conflict: (N, L+1, D) last-token states of the conflicting prompts.
@@ -61,7 +55,7 @@ def train(
         }
         for layer in range(states_conflict.shape[1])
     ]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=list(columns.PROBES))
 
 
 def length_baseline(
@@ -72,7 +66,7 @@ def length_baseline(
     *,
     seed: int,
 ) -> pd.DataFrame:
-    """The same with the prompt's length as the only feature; one row of `COLUMNS`, layer -1.
+    """The same with the prompt's length as the only feature; one row of `PROBES`, layer -1.
 
     Twins are made by leaving evidence out, so a probe may win by counting: its AUC means little
     where this one is as high.
@@ -82,7 +76,7 @@ def length_baseline(
         for lengths in (lengths_conflict, lengths_consistent)
     )
     row = {"layer": LENGTH_LAYER, **_probe(conflict, consistent, groups, settings, seed)}
-    return pd.DataFrame([row], columns=list(COLUMNS))
+    return pd.DataFrame([row], columns=list(columns.PROBES))
 
 
 def _probe(

@@ -68,7 +68,7 @@ def of_single_evidence(
 def probe(
     examples: Sequence[Example], pairs: Tensors, settings: Probing, *, seed: int
 ) -> pd.DataFrame:
-    """Probes of every type: the columns of `probes.COLUMNS` after `conflict_type`."""
+    """Probes of every type: the columns of `columns.PROBES` after `conflict_type`."""
     tables = []
     for conflict_type in types(examples):
         groups = [example.group for example in chosen(examples, conflict_type, "conflict")]

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ctxaudit import columns
+from ctxaudit.interface import METRIC_COLUMNS
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -13,19 +16,8 @@ Frames = Mapping[str, "pd.DataFrame"]
 """What a table or figure reads: one frame per kind in its `READS`."""
 
 COLUMNS: dict[str, tuple[str, ...]] = {
-    "metrics": (
-        "dataset",
-        "model",
-        "metric",
-        "method",
-        "variant",
-        "parameter",
-        "value",
-        "reason",
-        "num_examples",
-        "num_undefined",
-    ),
-    "recall": ("dataset", "model", "variant", "context", "example_id", "correct", "reason"),
+    "metrics": ("dataset", "model", *METRIC_COLUMNS),
+    "recall": ("dataset", "model", *columns.RECALL),
     "scores": (
         "dataset",
         "model",
@@ -40,41 +32,9 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "examples": ("dataset", "example_id", "num_sources", "smoothed", "smoothing_fault"),
     "candidates": ("dataset", "corpus", "example_id", "similarity", "relevance", "reason"),
-    "conflict_accuracy": (
-        "model",
-        "steering",
-        "example_id",
-        "conflict_type",
-        "outcome",
-        "strict",
-        "lenient",
-        "finish",
-        "num_characters",
-        "reason",
-    ),
-    "balance": (
-        "model",
-        "steering",
-        "example_id",
-        "conflict_type",
-        "num_sources",
-        "shapley",
-        "shares",
-        "balance",
-        "gain",
-        "reason",
-    ),
-    "probes": (
-        "model",
-        "conflict_type",
-        "layer",
-        "auc",
-        "auc_sd",
-        "num_pairs",
-        "num_folds",
-        "converged",
-        "reason",
-    ),
+    "conflict_accuracy": ("model", "steering", *columns.ACCURACY),
+    "balance": ("model", "steering", *columns.BALANCE),
+    "probes": ("model", "conflict_type", *columns.PROBES),
 }
 """Columns that a frame of each kind has at least."""
 

@@ -132,7 +132,8 @@ def _accuracy(rng, model):
         right = int(outcome == "correct")
         ident = f"{name}-{number}"
         finish = "length" if number % 5 == 0 else "stop"
-        yield (model, steering, ident, name, outcome, right, right, finish, 80, reason)
+        judged = (outcome, right, right, "answer tag" if right else "")
+        yield (model, steering, ident, name, *judged, finish, 80, reason)
 
 
 def _balance(rng, model):

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxaudit.accuracy import COLUMNS, evaluate, normalise, tagged_answer
+from ctxaudit import columns
+from ctxaudit.accuracy import evaluate, normalise, tagged_answer
 from ctxaudit.errors import UserError
 from ctxaudit.interface import Example, Response
 
@@ -132,12 +133,12 @@ def test_summaries_are_left_out_and_order_is_kept():
     examples = [example("a"), example("s", None, "summarization"), example("b")]
     responses = [Response(example_id=name, text="", finish="stop") for name in "bsa"]
     table = evaluate(examples, responses)
-    assert tuple(table.columns) == COLUMNS
+    assert tuple(table.columns) == columns.ACCURACY
     assert table["example_id"].tolist() == ["b", "a"]
 
 
 def test_no_responses_give_an_empty_table():
-    assert tuple(evaluate([example()], []).columns) == COLUMNS
+    assert tuple(evaluate([example()], []).columns) == columns.ACCURACY
 
 
 def test_a_response_to_nothing_and_a_missing_gold_are_named():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from ctxaudit import balance as module
+from ctxaudit import columns
 from ctxaudit.balance import balance, measure
 
 # Shares and ranks are a handful of float64 operations.
@@ -77,7 +77,7 @@ def test_measures_length_normalised_values_without_the_end_token(random_ablation
     ablations = random_ablations(3, num_tokens=4)
     row = measure([ablations], {"random-0": "perspective"}).iloc[0]
     means = ablations.logprobs[:, :4].mean(axis=1)
-    assert tuple(row.index) == module.COLUMNS
+    assert tuple(row.index) == columns.BALANCE
     assert row.gain == pytest.approx(means[-1] - means[0])
     assert sum(row.shapley) == pytest.approx(row.gain)
     assert row.balance == pytest.approx(balance(np.array(row.shapley)).value)

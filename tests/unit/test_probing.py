@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
+from ctxaudit import columns
 from ctxaudit.config.conflict import Probing
-from ctxaudit.probing.probes import COLUMNS, length_baseline, train
+from ctxaudit.probing.probes import length_baseline, train
 
 SETTINGS = Probing()
 
@@ -19,7 +20,7 @@ def pairs(num=40, num_layers=2, size=8, shift=0.0, seed=0):
 def test_separable_states_give_auc_1():
     conflict, consistent = pairs(shift=100.0)
     table = train(conflict, consistent, range(40), SETTINGS, seed=0)
-    assert tuple(table.columns) == COLUMNS
+    assert tuple(table.columns) == columns.PROBES
     assert table["auc"].tolist() == [1.0, 1.0]
     assert table["auc_sd"].tolist() == [0.0, 0.0]
     assert table["layer"].tolist() == [0, 1]
@@ -90,7 +91,7 @@ def test_length_alone_separates_where_evidence_was_left_out():
     rng = np.random.default_rng(0)
     lengths = rng.integers(100, 110, size=40)
     table = length_baseline(lengths, lengths - 30, range(40), SETTINGS, seed=0)
-    assert tuple(table.columns) == COLUMNS
+    assert tuple(table.columns) == columns.PROBES
     assert (table["layer"][0], table["auc"][0]) == (-1, 1.0)
     same = length_baseline([50] * 40, [50] * 40, range(40), SETTINGS, seed=0)
     assert same["auc"][0] == 0.5

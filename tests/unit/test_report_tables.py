@@ -126,8 +126,8 @@ def test_contexts_count_faults_and_unparsable_judgements():
 def test_responses_count_no_answer_as_an_outcome():
     def row(steering: str, outcome: str, lenient: int, finish: str):
         reason = "cut before an answer" if outcome == "unanswered" else ""
-        strict = int(outcome == "correct")
-        return ("tiny", steering, "e", "temporal", outcome, strict, lenient, finish, 9, reason)
+        judged = (outcome, int(outcome == "correct"), lenient, "last line")
+        return ("tiny", steering, "e", "temporal", *judged, finish, 9, reason)
 
     table = build(
         "conflict_responses",
