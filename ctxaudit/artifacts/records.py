@@ -10,9 +10,9 @@ from ctxaudit.artifacts import jsonl
 from ctxaudit.interface import Candidate, Example, Passage, Response, Source
 
 
-def read_examples(path: str | Path) -> list[Example]:
-    """Examples in file order."""
-    return [_example(record) for _, record in jsonl.read(path)]
+def read_examples(*paths: str | Path) -> list[Example]:
+    """Examples in the order of the files and of their lines."""
+    return [_example(record) for path in paths for _, record in jsonl.read(path)]
 
 
 def write_examples(path: str | Path, examples: Iterable[Example]) -> None:

@@ -7,7 +7,7 @@ from ctxaudit.probing import states
 log_to(snakemake.log[0])
 
 directions = states.directions(
-    [example for path in snakemake.input.examples for example in records.read_examples(path)],
+    records.read_examples(*snakemake.input.examples),
     tensors.read(snakemake.input.pairs),
     tensors.read(snakemake.input.single),
 )

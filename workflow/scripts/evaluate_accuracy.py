@@ -7,7 +7,7 @@ from ctxaudit.logs import log_to
 log_to(snakemake.log[0])
 
 table = accuracy.evaluate(
-    [example for path in snakemake.input.examples for example in records.read_examples(path)],
+    records.read_examples(*snakemake.input.examples),
     records.read_responses(snakemake.input.responses),
 )
 parquet.write(

@@ -7,7 +7,7 @@ from ctxaudit.probing import states
 
 log_to(snakemake.log[0])
 
-examples = [e for path in snakemake.input.examples for e in records.read_examples(path)]
+examples = records.read_examples(*snakemake.input.examples)
 model = models.load(snakemake.input.model[0], dtype=snakemake.params.dtype)
 batch_size = snakemake.params.batch_size
 combined = prompts.read_by_task(snakemake.params.prompts)

@@ -6,7 +6,7 @@ from ctxaudit.logs import log_to
 
 log_to(snakemake.log[0])
 
-examples = [e for path in snakemake.input.examples for e in records.read_examples(path)]
+examples = records.read_examples(*snakemake.input.examples)
 table = balance.measure(
     subset_scores.read_ablations(snakemake.input.ablations),
     {example.id: example.tags["conflict_type"] for example in examples},

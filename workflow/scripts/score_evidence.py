@@ -16,7 +16,7 @@ settings = Balance.model_validate(snakemake.params.settings)
 model = models.load(snakemake.input.scorer[0], dtype="float32")
 with ScoreStore(Path("results/store/scores"), model.digest) as store:
     ablations = tables.score_all_subsets(
-        [example for path in snakemake.input.examples for example in records.read_examples(path)],
+        records.read_examples(*snakemake.input.examples),
         records.read_responses(snakemake.input.responses),
         max_sources=settings.exact_limit,
         model=model,

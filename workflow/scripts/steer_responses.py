@@ -9,7 +9,7 @@ log_to(snakemake.log[0])
 
 settings = Generation.model_validate(snakemake.params.settings)
 examples = responding.test_subset(
-    [example for path in snakemake.input.examples for example in records.read_examples(path)],
+    records.read_examples(*snakemake.input.examples),
     settings.num_per_type,
     seed=snakemake.params.seed,
 )

@@ -8,7 +8,7 @@ from ctxaudit.probing import states
 log_to(snakemake.log[0])
 
 table = states.probe(
-    [example for path in snakemake.input.examples for example in records.read_examples(path)],
+    records.read_examples(*snakemake.input.examples),
     tensors.read(snakemake.input.pairs),
     Probing.model_validate(snakemake.params.settings),
     seed=snakemake.params.seed,
