@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny_models import tokenizer
-from transformers import LlamaConfig, LlamaModel
+from transformers import LlamaModel
 
 from ctxaudit.config.overlap import Embedding
 from ctxaudit.corpora import embedding
 from ctxaudit.errors import UserError
 from ctxaudit.interface import Passage
+from tests.unit import tiny_models
 
 
 def passage(text: str) -> Passage:
@@ -26,19 +26,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     torch.manual_seed(0)
     base = tmp_path_factory.mktemp("base")
-    config = LlamaConfig(
-        vocab_size=96,
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=64,
-    )
-    LlamaModel(config).save_pretrained(base)
-    padded = tokenizer()
-    padded.pad_token = padded.eos_token
-    padded.save_pretrained(base)
+    LlamaModel(tiny_models.llama_config(num_hidden_layers=2)).save_pretrained(base)
+    tiny_models.tokenizer(pad_token="</s>").save_pretrained(base)
     saved = tmp_path_factory.mktemp("embedder")
     transformer = Transformer(str(base), max_seq_length=12)
     pooling = Pooling(32, pooling_mode="lasttoken")

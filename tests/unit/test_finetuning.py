@@ -5,13 +5,11 @@ import pytest
 import torch
 from accelerate.state import AcceleratorState
 from safetensors.torch import load_file
-from tokenizers import Tokenizer, pre_tokenizers
-from tokenizers import models as tokenizer_models
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from ctxaudit import finetuning, models
 from ctxaudit.config.overlap import FineTuning
 from ctxaudit.errors import UserError
+from tests.unit.tiny_models import save_llama, word_tokenizer
 
 WORDS = ["<end>", *["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"]]
 HIDDEN, INNER, LAYERS = 32, 48, 2
@@ -27,27 +25,21 @@ def fresh_accelerator():
 @pytest.fixture(scope="module")
 def manifest(tmp_path_factory):
     folder = tmp_path_factory.mktemp("model")
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=len(WORDS),
+    save_llama(
+        folder,
+        tokenizer(),
         hidden_size=HIDDEN,
         intermediate_size=INNER,
         num_hidden_layers=LAYERS,
-        num_attention_heads=4,
         num_key_value_heads=4,
-        max_position_embeddings=64,
         initializer_range=0.3,  # larger than usual: the frozen head must be able to be sure
     )
-    LlamaForCausalLM(config).save_pretrained(folder)
-    tokenizer().save_pretrained(folder)
     models.write_adapter_manifest(folder, origin={})
     return folder / "manifest.json"
 
 
 def tokenizer():
-    raw = Tokenizer(tokenizer_models.WordLevel({w: i for i, w in enumerate(WORDS)}, "<end>"))
-    raw.pre_tokenizer = pre_tokenizers.Whitespace()
-    return PreTrainedTokenizerFast(tokenizer_object=raw, eos_token="<end>", pad_token="<end>")
+    return word_tokenizer(WORDS, unknown="<end>", eos_token="<end>", pad_token="<end>")
 
 
 def settings(**changes):

@@ -1,5 +1,4 @@
 import pytest
-import tiny_models
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +6,7 @@ from hypothesis import strategies as st
 from ctxaudit.errors import UserError
 from ctxaudit.generation import generate
 from ctxaudit.memory import PassLimit, pass_limit, run_in_batches
+from tests.unit import tiny_models
 
 AMPLE = PassLimit(token_bytes=1, pair_bytes=0, free_bytes=1e12)
 

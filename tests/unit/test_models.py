@@ -4,36 +4,21 @@ import json
 import pytest
 import torch
 from peft import LoraConfig, get_peft_model
-from tokenizers import Tokenizer, pre_tokenizers
-from tokenizers import models as tokenizer_models
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import LlamaForCausalLM
 
 from ctxaudit import models
 from ctxaudit.config.models import FolderModel, GgufModel, PackageModel
 from ctxaudit.errors import UserError
+from tests.unit.tiny_models import save_llama, word_tokenizer
 
 WORDS = ["<pad>", "<end>", *["a", "b", "c", "d", "e", "f", "g", "h"]]
 
 
 @pytest.fixture
 def folder(tmp_path):
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=len(WORDS),
-        hidden_size=16,
-        intermediate_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        max_position_embeddings=32,
-    )
-    raw = Tokenizer(tokenizer_models.WordLevel({w: i for i, w in enumerate(WORDS)}, "<pad>"))
-    raw.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=raw, eos_token="<end>", pad_token="<pad>")
-    path = tmp_path / "source"
-    LlamaForCausalLM(config).save_pretrained(path)
-    tokenizer.save_pretrained(path)
-    return path
+    tokenizer = word_tokenizer(WORDS, unknown="<pad>", eos_token="<end>", pad_token="<pad>")
+    save_llama(tmp_path / "source", tokenizer, max_position_embeddings=32)
+    return tmp_path / "source"
 
 
 @pytest.fixture

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
-import tiny_models
 
 from ctxaudit.config.conflict import Probing
 from ctxaudit.interface import Example, Source
 from ctxaudit.probing import states
 from ctxaudit.prompts import PromptTemplate
+from tests.unit import tiny_models
 
 TEMPLATES = {
     "reasoning": PromptTemplate(

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import tiny_models
 
 from ctxaudit import prompts
 from ctxaudit.ablation.masks import all_masks
@@ -10,6 +9,7 @@ from ctxaudit.ablation.tables import choose_responses, score_ablations, score_an
 from ctxaudit.errors import UserError
 from ctxaudit.interface import Answers, Example, Response, Source
 from ctxaudit.prompts import PromptTemplate
+from tests.unit import tiny_models
 
 # Nats per token: what float32 sums in another order may differ by, with room.
 TOLERANCE = 2e-4

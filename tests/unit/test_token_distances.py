@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import tiny_models
 import torch
 from scipy.spatial.distance import cosine
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
@@ -11,6 +10,7 @@ from ctxaudit.ablation.token_distances import measure
 from ctxaudit.errors import UserError
 from ctxaudit.interface import Example, Response, Source
 from ctxaudit.prompts import PromptTemplate
+from tests.unit import tiny_models
 
 PLAIN = PromptTemplate(
     chat=False, with_sources="w90 {sources} w91 {query}", without_sources="{query}", separator=" "

@@ -1,5 +1,7 @@
 """Random transformers of a few thousand weights, built from a config: nothing is downloaded."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -33,15 +35,39 @@ _SIZES: dict[str, Any] = {
 }
 
 
-def tokenizer() -> Any:
-    words = {"</s>": 0, **{f"w{number}": number for number in range(1, VOCABULARY)}}
-    backend = Tokenizer(WordLevel(words, unk_token="w1"))
+def word_tokenizer(words: Sequence[str], *, unknown: str, **special: str) -> Any:
+    """Words between blanks, numbered in their order; `special` as `eos_token="</s>"`."""
+    numbers = {word: number for number, word in enumerate(words)}
+    backend = Tokenizer(WordLevel(numbers, unk_token=unknown))
     backend.pre_tokenizer = WhitespaceSplit()
-    return PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="</s>")
+    return PreTrainedTokenizerFast(tokenizer_object=backend, **special)
+
+
+def tokenizer(**special: str) -> Any:
+    words = ["</s>", *(f"w{number}" for number in range(1, VOCABULARY))]
+    return word_tokenizer(words, unknown="w1", eos_token="</s>", **special)
+
+
+def llama_config(**changes: Any) -> LlamaConfig:
+    return LlamaConfig(**{**_SIZES, "num_key_value_heads": 2, **changes})
+
+
+def save_llama(folder: Path, tokenizer: Any, **changes: Any) -> None:
+    """A random Llama and its tokenizer as a model folder."""
+    torch.manual_seed(0)
+    config = llama_config(
+        vocab_size=len(tokenizer),
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        **changes,
+    )
+    LlamaForCausalLM(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
 
 
 def llama() -> LanguageModel:
-    return _wrap(LlamaForCausalLM, LlamaConfig(**_SIZES, num_key_value_heads=2))
+    return _wrap(LlamaForCausalLM, llama_config())
 
 
 def gpt_neox() -> LanguageModel:

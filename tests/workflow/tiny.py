@@ -15,10 +15,10 @@ from tokenizers.trainers import BpeTrainer
 from transformers import (
     BertConfig,
     BertModel,
-    LlamaConfig,
-    LlamaForCausalLM,
     PreTrainedTokenizerFast,
 )
+
+from tests.unit.tiny_models import save_llama
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,21 +51,7 @@ def build_tokenizer(texts: list[str]) -> PreTrainedTokenizerFast:
 
 def build_language_model(folder: Path, tokenizer: PreTrainedTokenizerFast) -> None:
     """A random two-layer Llama."""
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=2048,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-    )
-    LlamaForCausalLM(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    save_llama(folder, tokenizer, num_hidden_layers=2, max_position_embeddings=2048)
 
 
 def build_embedder(folder: Path, tokenizer: PreTrainedTokenizerFast) -> None:
