@@ -4,15 +4,17 @@ JSON lines sorted by key: the same replies give the same bytes, whatever wrote t
 can read or compress them.
 """
 
+import argparse
 import json
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ctxaudit.artifacts import jsonl
 from ctxaudit.errors import UserError
 from ctxaudit.llm import requests
-from ctxaudit.llm.store import ResponseStore, read
+from ctxaudit.llm.store import FOLDER, ResponseStore, read
 
 
 def export_replies(store: ResponseStore, path: str | Path) -> int:
@@ -68,3 +70,26 @@ def _new_keys(line: Mapping[str, Any], store: ResponseStore, place: str) -> set[
             "into an empty store, or remove the one that is not wanted"
         )
     return set()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """`python -m ctxaudit.llm.archive export|import FILE`; returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["export", "import"])
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--store", type=Path, default=FOLDER, help="default: %(default)s")
+    asked = parser.parse_args(arguments)
+    store = ResponseStore(asked.store)
+    try:
+        if asked.what == "export":
+            print(f"{asked.file}: {export_replies(store, asked.file)} replies")
+        else:
+            print(f"{asked.store}: {import_replies(asked.file, store)} new replies")
+    except UserError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

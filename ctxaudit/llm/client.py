@@ -16,11 +16,10 @@ from ctxaudit.llm.ledger import Ledger
 from ctxaudit.llm.prices import Price
 from ctxaudit.llm.requests import Backend, Call, ChatRequest, Completion, Rating
 from ctxaudit.llm.sending import Sender
-from ctxaudit.llm.store import ResponseStore
+from ctxaudit.llm.store import FOLDER, ResponseStore
 from ctxaudit.llm.structured import Structured
 from ctxaudit.logs import logger
 
-STORE = Path("results/store/responses")
 LEDGER = Path("results/store/ledger.jsonl")
 
 
@@ -122,7 +121,7 @@ def open_client(
     manifests: Sequence[str | Path],
     settings: Mapping[str, Any] | None = None,
     *,
-    store: Path = STORE,
+    store: Path = FOLDER,
     ledger: Path = LEDGER,
 ) -> Client:
     """A client for an entry of `models:`.
@@ -173,7 +172,7 @@ def _price(name: str, rules: LanguageModels) -> Price | None:
     known = rules.prices.models if rules.prices else {}
     if name in known:
         return Price(input=known[name].input, output=known[name].output)
-    if rules.budget_usd is not None:
+    if rules.budget_usd is not None and rules.mode == "live":
         raise UserError(
             f"llm.budget_usd is set, but llm.prices.models has no price for '{name}', so the "
             "budget could not be kept; enter its price (0 for a server of yours) or remove the "

@@ -68,7 +68,7 @@ class Connection:
         except TimeoutError:
             raise CallError("timeout", "no reply in time", billed=True) from None
         except (openai.OpenAIError, wire.UnreadableReplyError, ValueError) as error:
-            raise faults.classify(error, [*fields]) from None
+            raise faults.classify(error, [*fields], self._key) from None
 
 
 def check_name(completion: Completion, model: EndpointModel) -> None:

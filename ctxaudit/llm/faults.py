@@ -6,6 +6,8 @@ from email.utils import parsedate_to_datetime
 from time import time
 from typing import Any, Literal
 
+from ctxaudit.llm.redaction import redact
+
 Kind = Literal["rate", "server", "timeout", "invalid", "policy"]
 
 RETRIED: frozenset[Kind] = frozenset({"rate", "server", "timeout"})
@@ -39,7 +41,7 @@ class CallError(Exception):
         self.retry_after = retry_after
 
 
-def classify(error: Exception, sent: Iterable[str]) -> CallError:
+def classify(error: Exception, sent: Iterable[str], secret: str) -> CallError:
     """The fault behind an error of the `openai` package.
 
     The server's own words are not repeated: some hold the key that they were sent. Codes and names
@@ -48,13 +50,14 @@ def classify(error: Exception, sent: Iterable[str]) -> CallError:
     Args:
         error: What the package raised.
         sent: Names of the parameters that were sent.
+        secret: The key, which no code or name may hold.
     """
     import openai
 
     if isinstance(error, openai.APITimeoutError):
         return CallError("timeout", "no reply in time", billed=True)
     if isinstance(error, openai.APIStatusError):
-        return _by_status(error, list(sent))
+        return _by_status(error, list(sent), secret)
     if isinstance(error, openai.APIConnectionError):
         cause = type(error.__cause__).__name__
         refused = "Connect" in cause
@@ -63,30 +66,30 @@ def classify(error: Exception, sent: Iterable[str]) -> CallError:
     return CallError("server", f"unreadable reply ({type(error).__name__})", billed=True)
 
 
-def _by_status(error: Any, sent: list[str]) -> CallError:
-    status, code = error.status_code, _name(error.code)
+def _by_status(error: Any, sent: list[str], secret: str) -> CallError:
+    status = error.status_code
+    code, kind, named = (
+        redact(_name(text), secret) for text in (error.code, error.type, error.param)
+    )
     words = f"status {status}" + (f" ({code})" if code else "")
     if code in _POLICY_CODES:
         return CallError("policy", words)
-    if status == _RATE and code not in _WITHOUT_CREDIT and _name(error.type) not in _WITHOUT_CREDIT:
+    if status == _RATE and not {code, kind} & _WITHOUT_CREDIT:
         return CallError("rate", words, retry_after=_retry_after(error.response.headers))
     if status == _TIMEOUT:
         return CallError("timeout", words)
     if status >= _SERVER or status in {_CONFLICT, _TOO_EARLY}:
         wait = _retry_after(error.response.headers)
         return CallError("server", words, retry_after=wait)
-    parameter = _parameter(error, sent)
-    named = f": the parameter '{parameter}' is refused" if parameter else ""
-    return CallError("invalid", words + named)
+    parameter = named or _mentioned(str(error.message), sent)
+    refusal = f": the parameter '{parameter}' is refused" if parameter else ""
+    return CallError("invalid", words + refusal)
 
 
-def _parameter(error: Any, sent: list[str]) -> str:
-    """The parameter that the server refuses: as it names it, else one of ours in its message."""
-    if named := _name(error.param):
-        return named
-    said = str(error.message)
-    mentioned = [name for name in sent if re.search(rf"\b{re.escape(name)}\b", said)]
-    return mentioned[0] if mentioned else ""
+def _mentioned(said: str, sent: list[str]) -> str:
+    """The first of our parameters that a message names, else empty."""
+    found = (name for name in sent if re.search(rf"\b{re.escape(name)}\b", said))
+    return next(found, "")
 
 
 def _name(text: Any) -> str:

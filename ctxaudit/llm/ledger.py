@@ -185,7 +185,8 @@ class Ledger:
                 self._apply(line)
 
             def write(line: Line) -> None:
-                append(line)
+                # A lost settlement leaves the worst case; a lost reservation would leave nothing.
+                append(line, lasting=line["event"] == "reserve")
                 self._apply(line)
 
             yield write

@@ -50,7 +50,16 @@ class Sender:
         """
         self._ledger.reconcile(store)
         stage = _Stage(self._model, self._ledger, self._price, store)
-        return asyncio.run(stage.send(calls))
+        try:
+            return asyncio.run(stage.send(calls))
+        finally:
+            totals = self._ledger.totals()
+            logger.info(
+                "account of all jobs: %.4f dollars spent, %.4f reserved; calls by outcome: %s",
+                totals.spent,
+                totals.reserved,
+                dict(totals.calls),
+            )
 
 
 class _Stage:

@@ -11,6 +11,8 @@ from ctxaudit.artifacts import writing
 from ctxaudit.llm.requests import Call, Completion
 from ctxaudit.logs import logger
 
+FOLDER = Path("results/store/responses")
+
 
 class ResponseStore:
     """Completions by the key of their call, safe for any number of readers and writers.

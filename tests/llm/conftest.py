@@ -10,7 +10,8 @@ from ctxaudit.llm.requests import ChatRequest
 from tests.llm import scripted_server
 from tests.llm.scripted_server import MODEL, ScriptedServer
 
-SECRET = "sk-very-secret-0123456789"  # noqa: S105
+# It looks like the code of an error, as hexadecimal keys do.
+SECRET = "f0b02c75b57c5855da9ae460ce513235"  # noqa: S105
 
 
 @pytest.fixture

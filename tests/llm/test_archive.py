@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ctxaudit.errors import UserError
-from ctxaudit.llm import requests
+from ctxaudit.llm import archive, requests
 from ctxaudit.llm.archive import export_replies, import_replies
 from ctxaudit.llm.requests import Completion, Identity
 from ctxaudit.llm.store import ResponseStore
@@ -34,14 +34,25 @@ def fill(store: ResponseStore, ask: Ask, *texts: str) -> ResponseStore:
 
 
 def test_a_store_survives_the_journey(filled: ResponseStore, tmp_path: Path):
-    archive = tmp_path / "replies.jsonl"
-    assert export_replies(filled, archive) == 3
+    file = tmp_path / "replies.jsonl"
+    assert export_replies(filled, file) == 3
     copy = ResponseStore(tmp_path / "copy")
-    assert import_replies(archive, copy) == 3
+    assert import_replies(file, copy) == 3
     assert list(copy) == list(filled)
     for key in filled:
         assert copy.entry(key) == filled.entry(key)
-    assert import_replies(archive, copy) == 0
+    assert import_replies(file, copy) == 0
+
+
+def test_the_command_exports_imports_and_names_a_fault(
+    filled: ResponseStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    file, copy = str(tmp_path / "replies.jsonl"), str(tmp_path / "copy")
+    assert archive.main(["export", file, "--store", str(filled.folder)]) == 0
+    assert archive.main(["import", file, "--store", copy]) == 0
+    assert capsys.readouterr().out == f"{file}: 3 replies\n{copy}: 3 new replies\n"
+    assert archive.main(["import", str(tmp_path / "absent"), "--store", copy]) == 1
+    assert "absent" in capsys.readouterr().err
 
 
 def test_the_same_replies_give_the_same_bytes(filled: ResponseStore, ask: Ask, tmp_path: Path):
@@ -65,23 +76,23 @@ def test_the_same_replies_give_the_same_bytes(filled: ResponseStore, ask: Ask, t
 def test_a_changed_archive_is_refused_as_a_whole(
     filled: ResponseStore, tmp_path: Path, change: Callable[[Any], Any], words: str
 ):
-    archive = tmp_path / "replies.jsonl"
-    export_replies(filled, archive)
-    lines = [json.loads(line) for line in archive.read_text("utf-8").split("\n")[:-1]]
+    file = tmp_path / "replies.jsonl"
+    export_replies(filled, file)
+    lines = [json.loads(line) for line in file.read_text("utf-8").split("\n")[:-1]]
     change(lines[1])
-    archive.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    file.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     copy = ResponseStore(tmp_path / "copy")
     with pytest.raises(UserError, match=rf"replies.jsonl:2: .*{words}"):
-        import_replies(archive, copy)
+        import_replies(file, copy)
     assert list(copy) == []
 
 
 def test_a_stored_reply_is_never_replaced(filled: ResponseStore, ask: Ask, tmp_path: Path):
-    archive = tmp_path / "replies.jsonl"
-    export_replies(filled, archive)
+    file = tmp_path / "replies.jsonl"
+    export_replies(filled, file)
     copy = ResponseStore(tmp_path / "copy")
     call = requests.call(ask("b"), Identity("local", "m"))
     copy.put(call, Completion(text="own", finish="stop"))
     with pytest.raises(UserError, match="holds another reply"):
-        import_replies(archive, copy)
+        import_replies(file, copy)
     assert [copy.get(key).text for key in copy] == ["own"]
