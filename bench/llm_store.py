@@ -15,6 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from ctxaudit.llm.calling import Calling
 from ctxaudit.llm.client import Client, open_client
 from ctxaudit.llm.requests import ChatRequest, Completion
 from ctxaudit.llm.store import ResponseStore
@@ -40,7 +41,7 @@ def main() -> None:
             "judge",
             {"kind": "endpoint", "model": "judge-2026-01-01"},
             [],
-            {"mode": "replay"},
+            Calling.model_validate({"llm": {"mode": "replay"}}),
             store=store.folder,
             ledger=Path(folder) / "ledger.jsonl",
         )

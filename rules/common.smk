@@ -1,6 +1,7 @@
 """The validated configuration and what every stage needs of it."""
 
 import hashlib
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 from ctxaudit import plugins
 from ctxaudit.config import root as configuration
 from ctxaudit.errors import UserError
+from ctxaudit.llm import calling
 from ctxaudit.provenance.code import code_digest
 
 ROOT = Path(workflow.basedir)
@@ -20,6 +22,9 @@ try:
 except UserError as error:
     print(f"The configuration is not valid:\n{error}", file=sys.stderr)
     sys.exit(1)
+
+# The jobs inherit it.
+calling.to_environment(CONFIG, os.environ)
 
 METHODS = sorted(CONFIG.overlap.methods)
 METRICS = sorted(CONFIG.overlap.metrics)

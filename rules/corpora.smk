@@ -124,7 +124,7 @@ rule rerank_candidates:
     threads: 4
     params:
         judge=CONFIG.overlap.reranking.judge,
-        model=plain(CONFIG.models[CONFIG.overlap.reranking.judge]),
+        model=plain(CONFIG.models[CONFIG.overlap.reranking.judge], "traffic"),
         code=code("rerank_candidates"),
     script:
         "../workflow/scripts/rerank_candidates.py"
@@ -170,7 +170,7 @@ rule smooth_contexts:
     threads: 4
     params:
         settings=plain(CONFIG.overlap.smoothing),
-        model=plain(CONFIG.models[CONFIG.overlap.smoothing.generator]),
+        model=plain(CONFIG.models[CONFIG.overlap.smoothing.generator], "traffic"),
         code=code("smooth_contexts"),
     script:
         "../workflow/scripts/smooth_contexts.py"

@@ -1,6 +1,7 @@
 """The one way to a judge or generator: every reply is stored, equal requests are asked once."""
 
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,6 +13,7 @@ from ctxaudit.config.llm import LanguageModels
 from ctxaudit.config.section import DType
 from ctxaudit.errors import UserError
 from ctxaudit.llm import rating, requests, structured
+from ctxaudit.llm.calling import Calling, from_environment
 from ctxaudit.llm.ledger import Ledger
 from ctxaudit.llm.prices import Price
 from ctxaudit.llm.requests import Backend, Call, ChatRequest, Completion, Rating
@@ -119,7 +121,7 @@ def open_client(
     name: str,
     entry: Mapping[str, Any],
     manifests: Sequence[str | Path],
-    settings: Mapping[str, Any] | None = None,
+    calling: Calling | None = None,
     *,
     store: Path = FOLDER,
     ledger: Path = LEDGER,
@@ -130,15 +132,17 @@ def open_client(
         name: The model's name in the configuration.
         entry: Its entry as a plain mapping.
         manifests: The manifest of its folder; empty for an endpoint.
-        settings: The section `llm` as a plain mapping.
+        calling: How its calls are made; None takes it from the environment. What it says of the
+            model's traffic goes before what the entry says.
         store: Folder of the stored replies.
         ledger: Journal of the paid calls.
     """
-    rules = LanguageModels.model_validate(settings or {})
+    calling = calling or from_environment(os.environ)
     if entry["kind"] == "endpoint":
-        model = EndpointModel.model_validate(entry)
-        account = Ledger(ledger, budget=rules.budget_usd)
-        backend: Backend = Sender(model, account, _price(name, rules))
+        traffic = {"traffic": calling.traffic[name]} if name in calling.traffic else {}
+        model = EndpointModel.model_validate({**entry, **traffic})
+        account = Ledger(ledger, budget=calling.llm.budget_usd)
+        backend: Backend = Sender(model, account, _price(name, calling.llm))
         repairs = model.max_repairs
     else:
         backend, repairs = _in_process(entry, Path(manifests[0])), 1
@@ -146,7 +150,7 @@ def open_client(
         name,
         backend,
         ResponseStore(store),
-        replay=rules.mode == "replay",
+        replay=calling.llm.mode == "replay",
         max_repairs=repairs,
     )
 

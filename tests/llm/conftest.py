@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from ctxaudit.llm import retries
+from ctxaudit.llm.calling import Calling
 from ctxaudit.llm.client import Client, open_client
 from ctxaudit.llm.requests import ChatRequest
 from tests.llm import scripted_server
@@ -38,7 +39,7 @@ def open_judge(server: ScriptedServer, tmp_path: Path) -> Callable[..., Client]:
             "judge",
             entry,
             [],
-            settings,
+            Calling.model_validate({"llm": settings or {}}),
             store=tmp_path / "responses",
             ledger=tmp_path / "ledger.jsonl",
         )

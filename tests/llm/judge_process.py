@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ctxaudit.errors import UserError
 from ctxaudit.llm import retries
+from ctxaudit.llm.calling import Calling
 from ctxaudit.llm.client import open_client
 from ctxaudit.llm.requests import ChatRequest
 
@@ -21,7 +22,7 @@ def main() -> None:
         "judge",
         job["entry"],
         [],
-        job["settings"],
+        Calling.model_validate({"llm": job["settings"]}),
         store=folder / "responses",
         ledger=folder / "ledger.jsonl",
     )

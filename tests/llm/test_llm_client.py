@@ -5,12 +5,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from ctxaudit.config.root import Config
 from ctxaudit.errors import UserError
 from ctxaudit.llm import requests
+from ctxaudit.llm.calling import Calling, from_environment, to_environment
 from ctxaudit.llm.client import Client, open_client
 from ctxaudit.llm.requests import GREEDY, Call, ChatRequest, Completion, Identity
 from ctxaudit.llm.store import ResponseStore
+
+ROOT = Path(__file__).parents[2]
+
+
+def calling(llm: dict[str, Any]) -> Calling:
+    return Calling.model_validate({"llm": llm})
 
 
 class Echo:
@@ -149,7 +158,9 @@ def test_an_endpoint_with_all_replies_stored_needs_no_key_and_no_connection(
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     entry = {"kind": "endpoint", "model": "judge-2026-01-01"}
     ledger = tmp_path / "ledger.jsonl"
-    opened = open_client("m", entry, [], {"mode": mode}, store=tmp_path / "r", ledger=ledger)
+    opened = open_client(
+        "m", entry, [], calling({"mode": mode}), store=tmp_path / "r", ledger=ledger
+    )
     (call,) = opened.calls([request("a")])
     ResponseStore(tmp_path / "r").put(call, Completion(text="kept", finish="stop"))
     assert texts(opened.complete([request("a")])) == ["kept"]
@@ -159,4 +170,25 @@ def test_an_endpoint_with_all_replies_stored_needs_no_key_and_no_connection(
 def test_a_budget_without_a_price_is_refused(tmp_path: Path):
     entry = {"kind": "endpoint", "model": "judge-2026-01-01"}
     with pytest.raises(UserError, match="no price for 'm'"):
-        open_client("m", entry, [], {"budget_usd": 1}, store=tmp_path, ledger=tmp_path / "l")
+        open_client("m", entry, [], calling({"budget_usd": 1}), store=tmp_path)
+
+
+def test_what_cannot_change_a_reply_reaches_the_jobs_by_the_environment(tmp_path: Path):
+    raw = yaml.safe_load((ROOT / "config/paper.yaml").read_text("utf-8"))
+    raw["llm"]["budget_usd"] = 3.5
+    raw["models"]["gpt-4o"]["traffic"] = {"max_in_flight": 2}
+    environment: dict[str, str] = {}
+    to_environment(Config.model_validate(raw), environment)
+    found = from_environment(environment)
+    assert found.llm.budget_usd == 3.5
+    assert found.llm.prices.models["gpt-4o"].output == 10.0
+    assert found.traffic["gpt-4o"].max_in_flight == 2
+    assert from_environment({}) == Calling()
+
+
+def test_a_job_reads_its_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CTXAUDIT_CALLING", '{"llm": {"mode": "replay"}}')
+    entry = {"kind": "endpoint", "model": "judge-2026-01-01"}
+    opened = open_client("m", entry, [], store=tmp_path / "r", ledger=tmp_path / "l")
+    with pytest.raises(UserError, match="replay: 1 of 1"):
+        opened.complete([request("a")])
