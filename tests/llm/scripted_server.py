@@ -65,13 +65,14 @@ class Received:
 
 
 class ScriptedServer(ThreadingHTTPServer):
-    """Answers by content of the last message: the script's actions in turn, then `usual`."""
+    """Answers by `first`, then by content of the last message, and then by `usual`."""
 
     daemon_threads = True
     request_queue_size = 256
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
+        self.first: list[Action] = []
         self.script: dict[str, list[Action]] = {}
         self.usual = Action()
         self.received: list[Received] = []
@@ -111,7 +112,7 @@ class _Handler(BaseHTTPRequestHandler):
             server.received.append(
                 Received(content, body, self.headers["Authorization"], time.monotonic())
             )
-            actions = server.script.get(content)
+            actions = server.first or server.script.get(content)
             action = actions.pop(0) if actions else server.usual
         time.sleep(action.seconds)
         reply = chat(content) if action.body is None else action.body

@@ -1,3 +1,5 @@
+import json
+import socket
 import time
 from collections.abc import Callable
 from email.utils import formatdate
@@ -168,6 +170,26 @@ def test_a_second_reply_does_not_replace_the_first(
     assert client._store.put(call, again) == first
     assert "second reply" in caplog.text
     assert client.complete([ask("a")]) == [first]
+
+
+def test_half_a_character_does_not_cost_the_reply(
+    server: ScriptedServer, open_judge: Open, ask: Ask
+):
+    """A cut emoji: valid as JSON, but no text that a file can hold."""
+    server.play("a", [Action(body=json.dumps(chat("cut \ud83d")))])
+    for _ in range(2):
+        assert open_judge().complete([ask("a")])[0].text == "cut \ufffd"
+    assert server.contents() == ["a"]
+
+
+def test_nobody_there_is_not_paid(open_judge: Open, ask: Ask, tmp_path: Path):
+    with socket.socket() as unheard:
+        unheard.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unheard.getsockname()[1]}/v1"
+        client = open_judge(base_url=url, traffic={"max_attempts": 2})
+        with pytest.raises(UserError, match=r"no connection .*, after 2 attempts"):
+            client.complete([ask("a")])
+    assert calls(tmp_path) == {"rejected": 2}
 
 
 def test_two_choices_are_one_reply(server: ScriptedServer, open_judge: Open, ask: Ask):
