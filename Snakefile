@@ -4,12 +4,6 @@ from snakemake.utils import min_version
 
 min_version("9.27")
 
-# A file given with --configfile replaces the default; merged into it, the demo's models and
-# datasets would stay in force beside the user's own.
-if not workflow.overwrite_configfiles:
-
-    configfile: "config/config.yaml"
-
 
 report: "workflow/report/workflow.rst"
 
@@ -21,6 +15,7 @@ include: "rules/corpora.smk"
 include: "rules/finetuning.smk"
 include: "rules/attribution.smk"
 include: "rules/conflict.smk"
+include: "rules/preflight.smk"
 include: "rules/probing.smk"
 include: "rules/steering.smk"
 include: "rules/report.smk"

@@ -5,7 +5,7 @@ rule score_answers:
     """Score every option of every question under each mask."""
     input:
         examples="results/overlap/examples/{dataset}.jsonl",
-        prompt=CONFIG.overlap.answering.prompt,
+        prompt=text_file("overlap.answering.prompt"),
         model=target_manifest,
         adapter=target_adapter,
         checked="results/overlap/recall/{dataset}/{model}.parquet",
@@ -53,7 +53,7 @@ rule score_ablations:
     input:
         examples="results/overlap/examples/{dataset}.jsonl",
         responses="results/overlap/responses/{dataset}/{model}/{variant}.jsonl",
-        prompt=CONFIG.overlap.answering.prompt,
+        prompt=text_file("overlap.answering.prompt"),
         model=target_manifest,
         adapter=target_adapter,
     output:
@@ -81,7 +81,7 @@ rule measure_token_distances:
     input:
         examples="results/overlap/examples/{dataset}.jsonl",
         responses="results/overlap/responses/{dataset}/{model}/{variant}.jsonl",
-        prompt=CONFIG.overlap.answering.prompt,
+        prompt=text_file("overlap.answering.prompt"),
         model=target_manifest,
         adapter=target_adapter,
     output:

@@ -9,7 +9,7 @@ SUMMARIZED = [
 rule build_conflicts:
     """Read the instances of a conflict type, build their consistent twins, split them."""
     input:
-        instances=instance_files,
+        instances=json_files("conflict.instances.{conflict}"),
     output:
         examples="results/conflict/examples/{conflict}.jsonl",
     log:
@@ -33,7 +33,7 @@ rule generate_responses:
     """Answer the test instances of all conflict types."""
     input:
         examples=expand("results/conflict/examples/{conflict}.jsonl", conflict=CONFLICTS),
-        prompts=PROMPTS.values(),
+        prompts=conflict_prompts,
         model=target_manifest,
     output:
         responses="results/conflict/responses/{model}/none.jsonl",
@@ -78,7 +78,7 @@ rule score_evidence:
     input:
         examples=expand("results/conflict/examples/{conflict}.jsonl", conflict=SUMMARIZED),
         responses="results/conflict/responses/{model}/{steering}.jsonl",
-        prompt=CONFIG.conflict.balance.prompt,
+        prompt=text_file("conflict.balance.prompt"),
         scorer=manifest(CONFIG.conflict.balance.scorer),
     output:
         ablations="results/conflict/ablations/{model}/{steering}.parquet",

@@ -4,7 +4,7 @@
 rule load_questions:
     """Read and check a question set."""
     input:
-        questions=question_path,
+        questions=text_file("overlap.datasets.{dataset}.path"),
     output:
         questions="results/overlap/questions/{dataset}.jsonl",
     log:
@@ -25,7 +25,7 @@ rule load_questions:
 rule chunk_corpus:
     """Cut a corpus into passages of a fixed number of tokens."""
     input:
-        corpus=corpus_path,
+        corpus=text_file("overlap.corpora.{corpus}"),
         tokenizer=manifest(CONFIG.overlap.chunking.tokenizer),
     output:
         passages="results/overlap/passages/{corpus}.jsonl",
@@ -111,7 +111,7 @@ rule rerank_candidates:
     input:
         questions="results/overlap/questions/{dataset}.jsonl",
         candidates="results/overlap/candidates/{dataset}/{corpus}.jsonl",
-        prompt=CONFIG.overlap.reranking.prompt,
+        prompt=text_file("overlap.reranking.prompt"),
         judge=manifest(CONFIG.overlap.reranking.judge),
     output:
         candidates="results/overlap/reranked/{dataset}/{corpus}.jsonl",
@@ -157,7 +157,7 @@ rule smooth_contexts:
     """Let the generator join the segments into one document, or keep them plain."""
     input:
         examples="results/overlap/contexts/{dataset}.jsonl",
-        prompt=CONFIG.overlap.smoothing.prompt,
+        prompt=text_file("overlap.smoothing.prompt"),
         generator=manifest(CONFIG.overlap.smoothing.generator),
     output:
         examples="results/overlap/examples/{dataset}.jsonl",

@@ -4,7 +4,7 @@
 rule finetune_model:
     """Fine-tune a target model on the retain corpus with LoRA."""
     input:
-        corpus=CONFIG.overlap.corpora.retain,
+        corpus=text_file("overlap.corpora.retain"),
         model=target_manifest,
     output:
         adapter="results/overlap/adapters/{model}/manifest.json",
@@ -28,7 +28,7 @@ rule measure_recall:
     """Answer every question with no context and with the full one."""
     input:
         examples="results/overlap/examples/{dataset}.jsonl",
-        prompt=CONFIG.overlap.answering.prompt,
+        prompt=text_file("overlap.answering.prompt"),
         model=target_manifest,
         adapter=target_adapter,
     output:

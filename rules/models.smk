@@ -16,6 +16,8 @@ rule convert_model:
         "benchmarks/models/convert_{model}.tsv"
     wildcard_constraints:
         model="|".join(CONVERTED) or "(?!)",
+    # All later checks of a model rest on its folder.
+    priority: 100
     conda:
         "../envs/torch.yaml"
     threads: 4
@@ -36,6 +38,8 @@ rule snapshot_model:
         "benchmarks/models/snapshot_{model}.tsv"
     wildcard_constraints:
         model="|".join(COPIED) or "(?!)",
+    # All later checks of a model rest on its folder.
+    priority: 100
     conda:
         "../envs/torch.yaml"
     params:

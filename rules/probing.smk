@@ -5,7 +5,7 @@ rule extract_activations:
     """Collect last-token residual streams of conflict, consistent and single-evidence prompts."""
     input:
         examples=expand("results/conflict/examples/{conflict}.jsonl", conflict=CONFLICTS),
-        prompts=PROMPTS.values(),
+        prompts=conflict_prompts,
         model=target_manifest,
     output:
         pairs="results/conflict/activations/{model}/pairs.safetensors",

@@ -99,6 +99,11 @@ rule plot_figure:
 rule overlap:
     """Every table and figure of the overlap study."""
     input:
+        expand(
+            "results/overlap/preflight/{dataset}/{model}.json",
+            dataset=DATASETS,
+            model=CONFIG.overlap.target_models,
+        ),
         expand("results/tables/{table}.csv", table=of_study("report.tables", "overlap")),
         expand("results/figures/{figure}.png", figure=of_study("report.figures", "overlap")),
 
@@ -106,5 +111,6 @@ rule overlap:
 rule conflict:
     """Every table and figure of the conflict study."""
     input:
+        expand("results/conflict/preflight/{model}.json", model=CONFIG.conflict.target_models),
         expand("results/tables/{table}.csv", table=of_study("report.tables", "conflict")),
         expand("results/figures/{figure}.png", figure=of_study("report.figures", "conflict")),

@@ -25,7 +25,7 @@ rule steer_responses:
     """Answer the test instances while the direction is added to the residual stream."""
     input:
         examples=expand("results/conflict/examples/{conflict}.jsonl", conflict=CONFLICTS),
-        prompts=PROMPTS.values(),
+        prompts=conflict_prompts,
         model=target_manifest,
         directions="results/conflict/directions/{model}.safetensors",
     output:

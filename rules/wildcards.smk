@@ -30,16 +30,6 @@ def model_entry(wildcards):
 # corpora.smk
 
 
-def corpus_path(wildcards):
-    """Raw file of a corpus."""
-    return getattr(CONFIG.overlap.corpora, wildcards.corpus)
-
-
-def question_path(wildcards):
-    """Raw file of a question set."""
-    return CONFIG.overlap.datasets[wildcards.dataset].path
-
-
 def question_loader(wildcards):
     """Module that reads a question set."""
     return CONFIG.overlap.datasets[wildcards.dataset].loader
@@ -124,9 +114,9 @@ def instance_folder(wildcards):
     return CONFIG.conflict.instances[wildcards.conflict]
 
 
-def instance_files(wildcards):
-    """The raw instances of a conflict type, one JSON file each."""
-    return sorted(map(str, Path(instance_folder(wildcards)).glob("*.json")))
+def conflict_prompts(wildcards):
+    """Prompt files of both task families, with all the evidence and with a single piece."""
+    return [text_file(f"conflict.prompts.{name}")(wildcards) for name in PROMPTS]
 
 
 def instance_code(wildcards):

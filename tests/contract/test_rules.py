@@ -15,6 +15,8 @@ SCRIPTS = sorted((ROOT / "workflow/scripts").glob("*.py"))
 # from tables and stored states.
 WITHOUT_MODEL = {
     "build_index",
+    "check_instances",
+    "check_questions",
     "choose_responses",
     "chunk_corpus",
     "compute_direction",

@@ -1,23 +1,13 @@
 """The whole workflow on tiny random models: it runs, then there is nothing to be done."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import yaml
-from tiny import ROOT, build_project
-
-
-def snakemake(*arguments: str, folder: Path, config: Path) -> subprocess.CompletedProcess[str]:
-    """Run the workflow in a folder of its own."""
-    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile")]
-    command += ["--configfile", str(config), "--directory", str(folder), *arguments]
-    offline = {**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
-    return subprocess.run(command, capture_output=True, text=True, env=offline, check=False)
+from running import broken, snakemake
+from tiny import build_project
 
 
 @pytest.fixture(scope="module")
@@ -97,20 +87,6 @@ def test_scores_survive_the_loss_of_a_table(project: tuple[Path, Path]):
     assert ran.returncode == 0, ran.stdout + ran.stderr
     pd.testing.assert_frame_equal(pd.read_parquet(table), before)
     assert sorted((folder / "results/store").rglob("*.parquet")) == segments
-
-
-def broken(config: Path, folder: Path, change: dict[str, object]) -> Path:
-    """A copy of the configuration with dotted keys set to other values."""
-    raw = yaml.safe_load(config.read_text("utf-8"))
-    for dotted, value in change.items():
-        *path, last = dotted.split(".")
-        section = raw
-        for key in path:
-            section = section[key]
-        section[last] = value
-    copy = folder / "broken.yaml"
-    copy.write_text(yaml.safe_dump(raw), "utf-8")
-    return copy
 
 
 @pytest.mark.parametrize(
