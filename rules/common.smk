@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import os
 import shlex
 import sys
 from pathlib import Path
@@ -10,8 +9,7 @@ from pathlib import Path
 from ctxaudit import inputs, plugins
 from ctxaudit.config import root as configuration
 from ctxaudit.errors import UserError
-from ctxaudit.llm import redaction
-from ctxaudit.llm import calling
+from ctxaudit.llm import calling, redaction
 from ctxaudit.provenance.code import code_digest
 
 ROOT = Path(workflow.basedir)
