@@ -80,7 +80,7 @@ def call(request: ChatRequest, identity: Identity) -> Call:
         "model": identity.model,
         "messages": request.messages,
         "max_new_tokens": request.max_new_tokens,
-        "sampling": _plain(request.sampling or GREEDY),
+        "sampling": _plain(GREEDY if request.sampling is None else request.sampling),
         "schema": _plain(request.schema),
         "replicate": request.replicate,
         "choices": request.choices,

@@ -23,6 +23,7 @@ from ctxaudit.logs import logger
 _SECONDS_BETWEEN_LOOKS = 0.05
 _SECONDS_BEYOND_TIMEOUT = 30.0
 _CHARACTERS_PER_TOKEN = 4
+_CHARACTERS_SHOWN = 80
 
 
 class Sender:
@@ -125,7 +126,7 @@ class _Stage:
                 if fault.kind == "policy":
                     return self._keep(call, _refusal(fault), reservation)
                 if fault.kind not in RETRIED or attempt >= self._model.traffic.max_attempts:
-                    raise self._given_up(fault, attempt) from None
+                    raise self._given_up(call, fault, attempt) from None
                 wait = retries.seconds_to_wait(attempt, fault)
                 logger.info("%s: %s; again in %.1f s", self._model.model, fault.words, wait)
                 await asyncio.sleep(wait)
@@ -144,10 +145,12 @@ class _Stage:
     def _keep(self, call: Call, answer: Answer, reservation: Reservation) -> Completion:
         return self._store.put(call, answer.completion, raw=answer.raw, reservation=reservation.id)
 
-    def _given_up(self, fault: CallError, attempts: int) -> UserError:
+    def _given_up(self, call: Call, fault: CallError, attempts: int) -> UserError:
+        end = call.request.messages[-1]["content"][-_CHARACTERS_SHOWN:]
         return UserError(
             f"{self._model.model} at {self._model.base_url}: {fault.words}, after {attempts} "
-            f"attempt{'s' * (attempts > 1)}; all replies are kept, run again to go on"
+            f"attempt{'s' * (attempts > 1)}; all replies are kept, run again to go on. The call "
+            f"ends in {end!r}"
         )
 
 

@@ -28,7 +28,7 @@ def body(request: ChatRequest, model: EndpointModel) -> dict[str, Any]:
         "model": model.model,
         "messages": request.messages,
         limit: request.max_new_tokens,
-        **(request.sampling or GREEDY),
+        **(GREEDY if request.sampling is None else request.sampling),
     }
     if request.schema is not None and model.structured_output != "none":
         fields["response_format"] = _format(request.schema, model.structured_output)

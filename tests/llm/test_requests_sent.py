@@ -32,6 +32,15 @@ def test_the_parameters_of_the_entry_are_sent_as_they_are(
     assert server.received[0].authorization == f"Bearer {SECRET}"
 
 
+def test_what_is_null_is_not_sent_and_not_in_the_key(
+    server: ScriptedServer, open_judge: Open, ask: Ask
+):
+    bare = open_judge(sampling={"temperature": None})
+    bare.complete([ask("a")])
+    assert "temperature" not in server.received[0].body
+    assert bare.calls([ask("a")])[0].key != open_judge().calls([ask("a")])[0].key
+
+
 def test_greedy_is_sent_and_openai_gets_the_newer_limit(
     server: ScriptedServer, open_judge: Open, ask: Ask
 ):
