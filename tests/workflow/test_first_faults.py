@@ -89,6 +89,22 @@ def test_a_key_is_asked_for_only_where_a_job_may_use_it(folder: Path):
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
+def test_a_replay_of_stored_replies_needs_no_key(folder: Path):
+    config = changed(
+        folder,
+        models__judge=ENDPOINT,
+        overlap__reranking__judge="judge",
+        llm={"mode": "replay"},
+        # No costly job can begin.
+        models__smollm2={"kind": "folder", "path": "nowhere"},
+        models__minilm={"kind": "folder", "path": "nowhere"},
+    )
+    target = "results/overlap/reranked/demo/retain.jsonl"
+    output = refused(snakemake("--cores", "1", target, folder=folder, config=config))
+    assert "CTXAUDIT_NO_KEY" not in output
+    assert "nowhere: no such model folder" in output
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
