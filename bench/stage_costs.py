@@ -10,11 +10,16 @@ from pathlib import Path
 import pandas as pd
 
 
+def _stage(path: Path) -> str:
+    """Study and stage; the shards of a stage belong to it."""
+    parts = [part for part in path.parts if part != "shards"]
+    return "/".join(parts[:2]).removesuffix(".tsv")
+
+
 def main(folder: Path) -> str:
     """A Markdown table with a row per stage, in the order of their cost."""
     rows = [
-        {"stage": "/".join(path.relative_to(folder).parts[:2]).removesuffix(".tsv")}
-        | pd.read_csv(path, sep="\t").iloc[-1].to_dict()
+        {"stage": _stage(path.relative_to(folder))} | pd.read_csv(path, sep="\t").iloc[-1].to_dict()
         for path in sorted(folder.rglob("*.tsv"))
         if path.name != "plan.tsv"
     ]

@@ -307,6 +307,9 @@ class Metric(Protocol):
     Settings: type[BaseModel]
     HIGHER_IS_BETTER: bool
 
+    def plan_masks(self, num_sources: int, settings: Any, *, seed: int) -> BoolArray:
+        """Masks that the metric wants evaluated whatever the scores are, (A, S) bool."""
+
     def evaluate(self, results: OverlapResults, settings: Any, *, seed: int) -> "pd.DataFrame":
         """Rows with exactly `METRIC_COLUMNS`."""
 

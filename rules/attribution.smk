@@ -10,11 +10,11 @@ rule score_answers:
         adapter=target_adapter,
         checked="results/overlap/recall/{dataset}/{model}.parquet",
     output:
-        answers="results/overlap/answers/{dataset}/{model}/{variant}.parquet",
+        answers="results/shards/overlap/answers/{dataset}/{model}/{variant}/{shard}.parquet",
     log:
-        "logs/overlap/answers/{dataset}/{model}/{variant}.log",
+        "logs/shards/overlap/answers/{dataset}/{model}/{variant}/{shard}.log",
     benchmark:
-        "benchmarks/overlap/answers/{dataset}/{model}/{variant}.tsv"
+        "benchmarks/shards/overlap/answers/{dataset}/{model}/{variant}/{shard}.tsv"
     conda:
         "../envs/torch.yaml"
     threads: 4
@@ -23,6 +23,7 @@ rule score_answers:
         scoring=CONFIG.overlap.answering.scoring,
         ablation=plain(CONFIG.overlap.ablation),
         methods=methods_that_plan(),
+        metrics=metrics_that_plan(),
         seed=mask_seed,
         code=code("score_answers"),
     script:
@@ -57,11 +58,11 @@ rule score_ablations:
         model=target_manifest,
         adapter=target_adapter,
     output:
-        ablations="results/overlap/ablations/{dataset}/{model}/{variant}.parquet",
+        ablations="results/shards/overlap/ablations/{dataset}/{model}/{variant}/{shard}.parquet",
     log:
-        "logs/overlap/ablations/{dataset}/{model}/{variant}.log",
+        "logs/shards/overlap/ablations/{dataset}/{model}/{variant}/{shard}.log",
     benchmark:
-        "benchmarks/overlap/ablations/{dataset}/{model}/{variant}.tsv"
+        "benchmarks/shards/overlap/ablations/{dataset}/{model}/{variant}/{shard}.tsv"
     conda:
         "../envs/torch.yaml"
     threads: 4
@@ -70,6 +71,7 @@ rule score_ablations:
         scoring=CONFIG.overlap.answering.scoring,
         ablation=plain(CONFIG.overlap.ablation),
         methods=methods_that_plan(),
+        metrics=metrics_that_plan(),
         seed=mask_seed,
         code=code("score_ablations"),
     script:
@@ -85,11 +87,11 @@ rule measure_token_distances:
         model=target_manifest,
         adapter=target_adapter,
     output:
-        distances="results/overlap/token_distances/{dataset}/{model}/{variant}.parquet",
+        distances="results/shards/overlap/token_distances/{dataset}/{model}/{variant}/{shard}.parquet",
     log:
-        "logs/overlap/token_distances/{dataset}/{model}/{variant}.log",
+        "logs/shards/overlap/token_distances/{dataset}/{model}/{variant}/{shard}.log",
     benchmark:
-        "benchmarks/overlap/token_distances/{dataset}/{model}/{variant}.tsv"
+        "benchmarks/shards/overlap/token_distances/{dataset}/{model}/{variant}/{shard}.tsv"
     conda:
         "../envs/torch.yaml"
     threads: 4

@@ -6,7 +6,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from ctxaudit import inputs, plugins
+from ctxaudit import inputs, plugins, sharding
 from ctxaudit.config import root as configuration
 from ctxaudit.errors import UserError
 from ctxaudit.llm import calling, redaction
@@ -58,6 +58,7 @@ wildcard_constraints:
     metric="|".join(METRICS),
     conflict="|".join(CONFLICTS),
     schedule="|".join(SCHEDULES),
+    shard=r"\d+-of-\d+",
     steering="|".join(["none", *SCHEDULES]),
 
 

@@ -36,11 +36,11 @@ rule generate_responses:
         prompts=conflict_prompts,
         model=target_manifest,
     output:
-        responses="results/conflict/responses/{model}/none.jsonl",
+        responses="results/shards/conflict/responses/{model}/none/{shard}.jsonl",
     log:
-        "logs/conflict/responses/{model}/none.log",
+        "logs/shards/conflict/responses/{model}/none/{shard}.log",
     benchmark:
-        "benchmarks/conflict/responses/{model}/none.tsv"
+        "benchmarks/shards/conflict/responses/{model}/none/{shard}.tsv"
     conda:
         "../envs/torch.yaml"
     threads: 4
@@ -81,11 +81,11 @@ rule score_evidence:
         prompt=text_file("conflict.balance.prompt"),
         scorer=manifest(CONFIG.conflict.balance.scorer),
     output:
-        ablations="results/conflict/ablations/{model}/{steering}.parquet",
+        ablations="results/shards/conflict/ablations/{model}/{steering}/{shard}.parquet",
     log:
-        "logs/conflict/ablations/{model}/{steering}.log",
+        "logs/shards/conflict/ablations/{model}/{steering}/{shard}.log",
     benchmark:
-        "benchmarks/conflict/ablations/{model}/{steering}.tsv"
+        "benchmarks/shards/conflict/ablations/{model}/{steering}/{shard}.tsv"
     conda:
         "../envs/torch.yaml"
     threads: 4

@@ -29,11 +29,11 @@ rule steer_responses:
         model=target_manifest,
         directions="results/conflict/directions/{model}.safetensors",
     output:
-        responses="results/conflict/responses/{model}/{schedule}.jsonl",
+        responses="results/shards/conflict/responses/{model}/{schedule}/{shard}.jsonl",
     log:
-        "logs/conflict/responses/{model}/{schedule}.log",
+        "logs/shards/conflict/responses/{model}/{schedule}/{shard}.log",
     benchmark:
-        "benchmarks/conflict/responses/{model}/{schedule}.tsv"
+        "benchmarks/shards/conflict/responses/{model}/{schedule}/{shard}.tsv"
     conda:
         "../envs/torch.yaml"
     threads: 4

@@ -19,6 +19,16 @@ def target_adapter(wildcards):
     return adapter if wildcards.variant == "tuned" else []
 
 
+# sharding.smk
+
+
+def shards_of_table(wildcards):
+    """The shards of a table in the order of the examples."""
+    study = {"overlap": CONFIG.overlap, "conflict": CONFIG.conflict}[wildcards.table.split("/")[0]]
+    folder = f"results/shards/{wildcards.table}/{wildcards.run}"
+    return [f"{folder}/{name}.{wildcards.format}" for name in sharding.names(study.num_shards)]
+
+
 # models.smk
 
 
@@ -61,11 +71,20 @@ def finetuning_seed(wildcards):
 # attribution.smk
 
 
-def methods_that_plan():
-    """Settings that decide which masks are scored; none while all subsets are scored anyway."""
+def all_subsets_are_scored():
+    """Whether the examples have so few sources that no plan is needed."""
     reranking = CONFIG.overlap.reranking
-    exact = reranking.num_iw + reranking.num_icl <= CONFIG.overlap.ablation.exact_limit
-    return {} if exact else CONFIG.overlap.methods
+    return reranking.num_iw + reranking.num_icl <= CONFIG.overlap.ablation.exact_limit
+
+
+def methods_that_plan():
+    """Methods whose settings decide which masks are scored."""
+    return {} if all_subsets_are_scored() else CONFIG.overlap.methods
+
+
+def metrics_that_plan():
+    """Metrics whose settings decide which masks are scored."""
+    return {} if all_subsets_are_scored() else CONFIG.overlap.metrics
 
 
 def evidence(wildcards):

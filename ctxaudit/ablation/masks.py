@@ -1,6 +1,4 @@
-"""Which subsets of an example's sources are evaluated."""
-
-from collections.abc import Sequence
+"""Subsets of an example's sources as boolean masks."""
 
 import numpy as np
 
@@ -16,17 +14,6 @@ def all_masks(num_sources: int) -> BoolArray:
     return np.asarray(bits % 2 == 1)
 
 
-def plan(num_sources: int, wanted: Sequence[BoolArray], *, exact_limit: int) -> BoolArray:
-    """Distinct masks to evaluate, (A, S), the empty one first and the full one last.
-
-    Args:
-        num_sources: S.
-        wanted: Masks that methods and metrics ask for, (A_m, S) each.
-        exact_limit: Up to this many sources all subsets are taken, so that no later setting
-            needs the model again; beyond it the wanted ones, the empty and the full.
-    """
-    if num_sources <= exact_limit:
-        return all_masks(num_sources)
-    ends = np.array([[False] * num_sources, [True] * num_sources])
-    distinct = np.unique(np.concatenate([ends, *wanted]), axis=0)
-    return distinct.astype(bool)
+def no_masks(num_sources: int, settings: object, *, seed: int) -> BoolArray:
+    """The plan of a method or metric that asks for no subset of its own: (0, S) bool."""
+    return np.zeros((0, num_sources), dtype=bool)

@@ -1,4 +1,4 @@
-"""Plan the masks of all attribution methods, and run one method over many examples."""
+"""Run one attribution method over many examples."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,43 +7,17 @@ import numpy as np
 import pandas as pd
 
 from ctxaudit import plugins
-from ctxaudit.ablation import masks
 from ctxaudit.attribution.separation import no_context_probability, separate
 from ctxaudit.interface import (
     Ablations,
     Answers,
     Attribution,
-    BoolArray,
     Evidence,
     Example,
     Response,
     TokenDistances,
     Variant,
 )
-
-
-def plan_masks(
-    examples: Sequence[Example],
-    methods: Mapping[str, Mapping[str, Any]],
-    *,
-    exact_limit: int,
-    seed: int,
-) -> list[BoolArray]:
-    """The masks that all methods together want of each example, (A, S) bool.
-
-    Args:
-        examples: The examples.
-        methods: Settings per method; not read while an example has at most `exact_limit` sources.
-        exact_limit: Up to this many sources all subsets are taken.
-        seed: The seed that `attribute` gets later.
-    """
-    chosen = [(plugins.load("attribution", name), settings) for name, settings in methods.items()]
-    checked = [(method, method.Settings.model_validate(settings)) for method, settings in chosen]
-    plans = {}
-    for num_sources in {len(example.sources) for example in examples}:
-        wanted = [method.plan_masks(num_sources, given, seed=seed) for method, given in checked]
-        plans[num_sources] = masks.plan(num_sources, wanted, exact_limit=exact_limit)
-    return [plans[len(example.sources)] for example in examples]
 
 
 def attribute(

@@ -13,10 +13,14 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from ctxaudit import seeds
+from ctxaudit.ablation.masks import no_masks
 from ctxaudit.interface import BoolArray, FloatArray, TokenDistances
 
 EVIDENCE: Literal["token_distances"] = "token_distances"
 SEPARATION: Literal["share"] = "share"
+
+
+plan_masks = no_masks
 
 
 class Settings(BaseModel):
@@ -32,11 +36,6 @@ class Settings(BaseModel):
     aggregate: Literal["sum", "mean"] = Field(
         "sum", description="How a context token's values over the response tokens are joined."
     )
-
-
-def plan_masks(num_sources: int, settings: Settings, *, seed: int) -> BoolArray:
-    """No ablation is read: (0, S) bool."""
-    return np.zeros((0, num_sources), dtype=bool)
 
 
 def attribute(evidence: TokenDistances, settings: Settings, *, seed: int) -> FloatArray:

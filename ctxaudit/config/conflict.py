@@ -61,6 +61,9 @@ class Conflict(Section):
         min_length=1, description="Folder of instances (released layout) per conflict type."
     )
     target_models: list[Name] = Field(min_length=1)
+    num_shards: int = Field(
+        1, ge=1, description="Jobs that the responses and ablations of a model are cut into."
+    )
     calibration_share: float = Field(0.2, gt=0, lt=1)
     prompts: ConflictPrompts
     generation: Generation

@@ -127,6 +127,9 @@ class Overlap(Section):
     datasets: dict[Name, OverlapDataset] = Field(min_length=1)
     corpora: Corpora
     target_models: list[Name] = Field(min_length=1)
+    num_shards: int = Field(
+        1, ge=1, description="Jobs that each stage of a model on a dataset is cut into."
+    )
     chunking: Chunking
     embedding: Embedding
     retrieval: Retrieval

@@ -9,11 +9,14 @@ from collections.abc import Iterator
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
+from ctxaudit.ablation.masks import no_masks
 from ctxaudit.interface import OverlapResults
 from ctxaudit.metrics import bcs, cac
 from ctxaudit.metrics.rows import Row, mean, row, table
 
 HIGHER_IS_BETTER = True
+
+plan_masks = no_masks
 
 
 class Settings(BaseModel):

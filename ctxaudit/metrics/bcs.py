@@ -16,11 +16,14 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
 from ctxaudit import seeds
+from ctxaudit.ablation.masks import no_masks
 from ctxaudit.interface import Answers, Attribution, BoolArray, FloatArray, OverlapResults
 from ctxaudit.metrics.ranking import mean_over_top_k, why_no_top_k
 from ctxaudit.metrics.rows import Row, row, table
 
 HIGHER_IS_BETTER = True
+
+plan_masks = no_masks
 
 _DIGITS = 12
 

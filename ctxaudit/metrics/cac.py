@@ -13,11 +13,14 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
 from ctxaudit import seeds
+from ctxaudit.ablation.masks import no_masks
 from ctxaudit.interface import FloatArray, OverlapResults
 from ctxaudit.metrics.ranking import draws, rbo, rbo_of_chance, why_no_top_k
 from ctxaudit.metrics.rows import Row, mean_row, table
 
 HIGHER_IS_BETTER = True
+
+plan_masks = no_masks
 
 Persistence = Annotated[float, Field(gt=0, lt=1)]
 

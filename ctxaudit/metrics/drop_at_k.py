@@ -12,11 +12,14 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
 from ctxaudit import seeds
+from ctxaudit.ablation.masks import no_masks
 from ctxaudit.interface import Ablations, BoolArray, FloatArray, OverlapResults, Variant
 from ctxaudit.metrics.ranking import mean_over_top_k, why_no_top_k
 from ctxaudit.metrics.rows import Row, mean_row, table
 
 HIGHER_IS_BETTER = True
+
+plan_masks = no_masks
 
 _NOT_EVALUATED = "v of all sources or of those without the best is not known"
 

@@ -1,7 +1,8 @@
 """Linear data-modelling score: do the scores predict the effect of removing any subset?
 
 Spearman correlation, over subsets, of the kept sources' summed scores with v, averaged over
-examples (Park et al. 2023; Cohen-Wang et al. 2024). `masks=held-out` leaves out the subsets that
+examples (Park et al. 2023; Cohen-Wang et al. 2024). Where not all subsets are evaluated, random
+ones are planned for it. `masks=held-out` leaves out the subsets that
 the method may have read, `masks=all` takes every subset evaluated and is the one to compare
 methods by, since it has the same subsets for all. Undefined, never 0, where the predictions or
 the values are constant or fewer than three subsets are left.
@@ -11,22 +12,34 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
+from ctxaudit import seeds
 from ctxaudit.interface import Ablations, Attribution, BoolArray, FloatArray, OverlapResults
 from ctxaudit.metrics.ranking import why_no_top_k
 from ctxaudit.metrics.rows import Row, mean_row, table
 
 HIGHER_IS_BETTER = True
 
+_KEEP_PROBABILITY = 0.5
 _MIN_SUBSETS = 3
 _DIGITS = 12
 
 
 class Settings(BaseModel):
-    """The score has nothing to set."""
+    """Subsets drawn where there are too many to take all."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    num_masks: int = Field(
+        64, ge=0, description="Random subsets evaluated beyond `ablation.exact_limit` sources."
+    )
+
+
+def plan_masks(num_sources: int, settings: Settings, *, seed: int) -> BoolArray:
+    """Subsets drawn evenly, (num_masks, S) bool, from another stream than ContextCite's."""
+    rng = seeds.generator(seed, "lds")
+    return np.asarray(rng.random((settings.num_masks, num_sources)) < _KEEP_PROBABILITY)
 
 
 def evaluate(results: OverlapResults, settings: Settings, *, seed: int) -> pd.DataFrame:

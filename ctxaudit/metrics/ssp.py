@@ -13,11 +13,14 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
+from ctxaudit.ablation.masks import no_masks
 from ctxaudit.interface import Attribution, Example, FloatArray, OverlapResults
 from ctxaudit.metrics.ranking import why_no_top_k
 from ctxaudit.metrics.rows import Row, mean, mean_row, row, table
 
 HIGHER_IS_BETTER = True
+
+plan_masks = no_masks
 
 
 class Settings(BaseModel):

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ctxaudit import plugins
-from ctxaudit.ablation import cost, masks
+from ctxaudit.ablation import cost, planner
 from ctxaudit.ablation.cost import Frame, MaskCounts
-from ctxaudit.config.models import EndpointModel
+from ctxaudit.config.endpoint import EndpointModel
 from ctxaudit.config.root import Config
 from ctxaudit.planning.work import Work, instruction_tokens, read_frame
 from ctxaudit.planning.workload import QuestionLoad, Workload
@@ -141,12 +141,10 @@ def _counts(config: Config) -> MaskCounts:
     num_sources, limit = _num_sources(config), config.overlap.ablation.exact_limit
     if num_sources <= limit:
         return cost.all_subsets(num_sources)
-    wanted = []
-    for name, settings in config.overlap.methods.items():
-        method = plugins.load("attribution", name)
-        parsed = method.Settings.model_validate(settings)
-        wanted.append(method.plan_masks(num_sources, parsed, seed=config.seed))
-    return cost.of_masks(masks.plan(num_sources, wanted, exact_limit=limit))
+    asked = planner.wanted(
+        num_sources, config.overlap.methods, config.overlap.metrics, seed=config.seed
+    )
+    return cost.of_masks(planner.merge(num_sources, asked, exact_limit=limit))
 
 
 def _reads_distances(config: Config) -> bool:

@@ -9,8 +9,9 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from ctxaudit import plugins
-from ctxaudit.artifacts import attributions
+from ctxaudit.ablation import planner
 from ctxaudit.ablation.masks import all_masks
+from ctxaudit.artifacts import attributions
 from ctxaudit.attribution import apply
 from ctxaudit.interface import Ablations, Attribution, AttributionMethod, Evidence, TokenDistances
 
@@ -99,7 +100,8 @@ def test_reads_no_more_than_it_planned(name: str):
 
 def test_the_joint_plan_suffices_beyond_the_exact_limit(overlap_results):
     examples = overlap_results(num_examples=1, num_sources=7).examples
-    plan = apply.plan_masks(examples, {name: {} for name in METHODS}, exact_limit=3, seed=5)[0]
+    methods = {name: {} for name in METHODS}
+    (plan,) = planner.plan(examples, methods, {}, exact_limit=3, seed=5)
     assert len(np.unique(plan, axis=0)) == len(plan) < 2**7
     for name in METHODS:
         whole = evidence_for(name, 7)

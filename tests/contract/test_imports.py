@@ -24,6 +24,7 @@ PURE = (
     "ctxaudit.ablation.choices",
     "ctxaudit.ablation.cost",
     "ctxaudit.ablation.masks",
+    "ctxaudit.ablation.planner",
     "ctxaudit.accuracy",
     "ctxaudit.attribution",
     "ctxaudit.balance",

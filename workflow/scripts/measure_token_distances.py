@@ -1,6 +1,6 @@
 """Measure final-layer distances between response and context tokens."""
 
-from ctxaudit import models, prompts
+from ctxaudit import models, prompts, sharding
 from ctxaudit.ablation import token_distances
 from ctxaudit.artifacts import evidence, records
 from ctxaudit.logs import log_to
@@ -11,7 +11,7 @@ model = models.load(
     snakemake.input.model[0], dtype=snakemake.params.dtype, adapter=snakemake.input.adapter or None
 )
 distances = token_distances.measure(
-    records.read_examples(snakemake.input.examples),
+    sharding.take(records.read_examples(snakemake.input.examples), snakemake.wildcards.shard),
     records.read_responses(snakemake.input.responses),
     model=model,
     template=prompts.read(snakemake.input.prompt),

@@ -2,17 +2,16 @@
 
 from pathlib import Path
 
-from ctxaudit import models, prompts
-from ctxaudit.ablation import tables
+from ctxaudit import models, prompts, sharding
+from ctxaudit.ablation import planner, tables
 from ctxaudit.ablation.store import ScoreStore
 from ctxaudit.artifacts import records, subset_scores
-from ctxaudit.attribution import apply
 from ctxaudit.config.overlap import Ablation
 from ctxaudit.logs import log_to
 
 log_to(snakemake.log[0])
 
-examples = records.read_examples(snakemake.input.examples)
+examples = sharding.take(records.read_examples(snakemake.input.examples), snakemake.wildcards.shard)
 settings = Ablation.model_validate(snakemake.params.ablation)
 model = models.load(
     snakemake.input.model[0], dtype=snakemake.params.dtype, adapter=snakemake.input.adapter or None
@@ -21,9 +20,10 @@ with ScoreStore(Path("results/store/scores"), model.digest) as store:
     ablations = tables.score_ablations(
         examples,
         records.read_responses(snakemake.input.responses),
-        apply.plan_masks(
+        planner.plan(
             examples,
             snakemake.params.methods,
+            snakemake.params.metrics,
             exact_limit=settings.exact_limit,
             seed=snakemake.params.seed,
         ),

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ctxaudit import models, prompts
+from ctxaudit import models, prompts, sharding
 from ctxaudit.ablation import tables
 from ctxaudit.ablation.store import ScoreStore
 from ctxaudit.artifacts import records, subset_scores
@@ -16,7 +16,7 @@ settings = Balance.model_validate(snakemake.params.settings)
 model = models.load(snakemake.input.scorer[0], dtype="float32")
 with ScoreStore(Path("results/store/scores"), model.digest) as store:
     ablations = tables.score_all_subsets(
-        records.read_examples(*snakemake.input.examples),
+        sharding.take(records.read_examples(*snakemake.input.examples), snakemake.wildcards.shard),
         records.read_responses(snakemake.input.responses),
         max_sources=settings.exact_limit,
         model=model,
