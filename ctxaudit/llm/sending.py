@@ -1,28 +1,27 @@
 """Calls to an endpoint: claimed, reserved, sent, tried again, stored and settled."""
 
 import asyncio
+import contextlib
 import itertools
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ctxaudit import logs
 from ctxaudit.config.endpoint import EndpointModel
 from ctxaudit.errors import UserError
-from ctxaudit.llm import prices, retries
+from ctxaudit.llm import retries
+from ctxaudit.llm.account import Account
 from ctxaudit.llm.claims import Claims
 from ctxaudit.llm.endpoint import Connection, Endpoint, check_name
 from ctxaudit.llm.faults import RETRIED, CallError
-from ctxaudit.llm.ledger import Ledger, Reservation, Wait, Wanted
-from ctxaudit.llm.pacing import Limits
+from ctxaudit.llm.ledger import Ledger, Reservation, Wait
 from ctxaudit.llm.prices import Price
 from ctxaudit.llm.requests import Answer, Call, Completion, Identity
 from ctxaudit.llm.store import ResponseStore
 from ctxaudit.logs import logger
 
 _SECONDS_BETWEEN_LOOKS = 0.05
-_SECONDS_BEYOND_TIMEOUT = 30.0
-_CHARACTERS_PER_TOKEN = 4
 _CHARACTERS_SHOWN = 80
 
 
@@ -72,53 +71,58 @@ class _Stage:
         self._model = model
         self._store = store
         self._claims = Claims(store.folder / "claims")
-        self._account = _Account(model, ledger, price)
-        self._stopped: list[UserError] = []
+        self._account = Account(model, ledger, price)
+        self._waiting: deque[tuple[int, Call]] = deque()
+        self._replies: dict[int, Completion] = {}
+        self._fault: UserError | None = None
+        self._stopped = asyncio.Event()
 
     async def send(self, calls: Sequence[Call]) -> list[Completion]:
-        waiting = deque(enumerate(calls))
-        replies: dict[int, Completion] = {}
+        self._waiting.extend(enumerate(calls))
         label = f"asking {self._model.model}"
         ticks = logs.progress(itertools.count(), total=len(calls), label=label)
         next(ticks)  # Up to the first item; each further step counts a reply.
         async with Endpoint(self._model).connection() as connection:
-
-            async def work() -> None:
-                seen_elsewhere: set[int] = set()
-                while waiting and not self._stopped:
-                    at, call = waiting.popleft()
-                    reply = await self._answer(connection, call)
-                    if reply is not None:
-                        replies[at] = reply
-                        next(ticks)
-                    elif not self._stopped:
-                        # Another process is at it: go on with what is free, then look again.
-                        waiting.append((at, call))
-                        again = at in seen_elsewhere
-                        seen_elsewhere.add(at)
-                        await asyncio.sleep(_SECONDS_BETWEEN_LOOKS if again else 0)
-
             num_workers = min(self._model.traffic.max_in_flight, len(calls))
-            await asyncio.gather(*(work() for _ in range(num_workers)))
-        if self._stopped:
-            raise self._stopped[0]
-        return [replies[at] for at in range(len(calls))]
+            await asyncio.gather(*(self._work(connection, ticks) for _ in range(num_workers)))
+        if self._fault:
+            raise self._fault
+        return [self._replies[at] for at in range(len(calls))]
+
+    async def _work(self, connection: Connection, ticks: Iterator[int]) -> None:
+        """Take calls from those that wait, until there are none or a fault stops all."""
+        seen_elsewhere: set[int] = set()
+        while self._waiting and not self._fault:
+            at, call = self._waiting.popleft()
+            try:
+                reply = await self._answer(connection, call)
+            except UserError as fault:
+                self._fault = self._fault or fault
+                self._stopped.set()
+                return
+            if reply is not None:
+                self._replies[at] = reply
+                next(ticks)
+                continue
+            # Another process is at it: go on with what is free, then look again.
+            self._waiting.append((at, call))
+            await asyncio.sleep(_SECONDS_BETWEEN_LOOKS if at in seen_elsewhere else 0)
+            seen_elsewhere.add(at)
 
     async def _answer(self, connection: Connection, call: Call) -> Completion | None:
-        """The reply, or None while another process asks for it or after a fault that stops all."""
-        if not self._claims.take(call.key):
-            return self._store.get(call.key)
+        """The reply, or None while another process asks for it."""
+        reply = self._store.get(call.key)
+        if reply is not None or not self._claims.take(call.key):
+            return reply
         try:
+            # It may have come between the look and the claim.
             return self._store.get(call.key) or await self._ask(connection, call)
-        except UserError as error:
-            self._stopped.append(error)
-            return None
         finally:
             self._claims.give_up(call.key)
 
     async def _ask(self, connection: Connection, call: Call) -> Completion:
         for attempt in itertools.count(1):
-            reservation = await self._account.reserve(call)
+            reservation = await self._reserve(call)
             try:
                 answer = await connection.call(call.request)
             except CallError as fault:
@@ -129,10 +133,22 @@ class _Stage:
                     raise self._given_up(call, fault, attempt) from None
                 wait = retries.seconds_to_wait(attempt, fault)
                 logger.info("%s: %s; again in %.1f s", self._model.model, fault.words, wait)
-                await asyncio.sleep(wait)
+                await self._pause(wait)
             else:
                 return await self._take(call, answer, reservation)
         raise AssertionError("unreachable")
+
+    async def _reserve(self, call: Call) -> Reservation:
+        while isinstance(found := await self._account.reserve(call), Wait):
+            await self._pause(found.seconds)
+        return found
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait, but no longer than until a fault stops all."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._stopped.wait(), seconds)
+        if self._fault:
+            raise self._fault
 
     async def _take(self, call: Call, answer: Answer, reservation: Reservation) -> Completion:
         try:
@@ -157,43 +173,3 @@ class _Stage:
 def _refusal(fault: CallError) -> Answer:
     completion = Completion(text="", finish="refusal")
     return Answer(completion=completion, raw={"fault": fault.words})
-
-
-class _Account:
-    """The ledger as one stage sees it; its files are touched in a thread, one turn at a time."""
-
-    def __init__(self, model: EndpointModel, ledger: Ledger, price: Price | None) -> None:
-        self._ledger = ledger
-        self._price = price
-        self._model = f"{model.served_by}/{model.model}"
-        traffic = model.traffic
-        self._limits = Limits(
-            requests=traffic.requests_per_minute, tokens=traffic.tokens_per_minute
-        )
-        self._seconds = traffic.timeout_seconds + _SECONDS_BEYOND_TIMEOUT
-        self._turn = asyncio.Lock()
-
-    async def reserve(self, call: Call) -> Reservation:
-        read, written = prices.most_tokens(call.request)
-        wanted = Wanted(
-            key=call.key,
-            model=self._model,
-            tokens=read // _CHARACTERS_PER_TOKEN + written,
-            dollars=prices.worst_case(call.request, self._price) if self._price else 0.0,
-            price=self._price,
-            seconds=self._seconds,
-        )
-        while True:
-            async with self._turn:
-                found = await asyncio.to_thread(self._ledger.reserve, wanted, self._limits)
-            if not isinstance(found, Wait):
-                return found
-            await asyncio.sleep(found.seconds)
-
-    async def settle(self, reservation: Reservation, completion: Completion) -> None:
-        async with self._turn:
-            await asyncio.to_thread(self._ledger.settle, reservation, completion)
-
-    async def settle_fault(self, reservation: Reservation, fault: CallError) -> None:
-        async with self._turn:
-            await asyncio.to_thread(self._ledger.settle_fault, reservation, billed=fault.billed)

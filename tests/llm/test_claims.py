@@ -12,7 +12,7 @@ from ctxaudit.llm import claims
 from ctxaudit.llm.claims import Claims
 
 ROOT = Path(__file__).parents[2]
-LEASE = 1.0
+LEASE = 2.0
 HOLDER = f"""
 import sys, time
 from pathlib import Path
@@ -46,7 +46,7 @@ def test_one_process_holds_a_claim_and_others_are_free(
     tmp_path: Path, holder: subprocess.Popen[str]
 ):
     mine = Claims(tmp_path)
-    until = time.monotonic() + 2 * LEASE
+    until = time.monotonic() + 1.5 * LEASE
     while time.monotonic() < until:
         assert not mine.take("k")
         time.sleep(0.05)

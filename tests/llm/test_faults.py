@@ -116,6 +116,16 @@ def test_attempts_are_bounded_and_what_was_answered_is_kept(
     assert server.times() == {"a": 1, "b": 4, "c": 1}
 
 
+def test_a_fault_that_stops_all_waits_for_no_back_off(
+    server: ScriptedServer, open_judge: Open, ask: Ask
+):
+    server.play("slow", [Action(status=429, body={}, headers={"Retry-After": "900"})])
+    server.play("wrong", [Action(status=400, body={}, seconds=0.3)])
+    with pytest.raises(UserError, match="status 400"):
+        open_judge().complete([ask("slow"), ask("wrong")])
+    assert sorted(server.contents()) == ["slow", "wrong"]
+
+
 def test_a_refused_content_is_an_outcome_and_is_not_asked_again(
     server: ScriptedServer, open_judge: Open, ask: Ask
 ):
