@@ -42,7 +42,7 @@ rule choose_responses:
     benchmark:
         "benchmarks/overlap/responses/{dataset}/{model}/{variant}.tsv"
     conda:
-        "../envs/torch.yaml"
+        "../envs/core.yaml"
     params:
         code=code("choose_responses"),
     script:

@@ -38,7 +38,7 @@ rule train_probes:
     benchmark:
         "benchmarks/conflict/probes/{model}.tsv"
     conda:
-        "../envs/torch.yaml"
+        "../envs/core.yaml"
     params:
         settings=plain(CONFIG.conflict.probing),
         seed=seed_of("train_probes"),

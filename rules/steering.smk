@@ -14,7 +14,7 @@ rule compute_direction:
     benchmark:
         "benchmarks/conflict/directions/{model}.tsv"
     conda:
-        "../envs/torch.yaml"
+        "../envs/core.yaml"
     params:
         code=code("compute_direction"),
     script:

@@ -1,10 +1,14 @@
 """How a multiple-choice question is shown and answered: by its options' words or by letters."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
+import numpy as np
+
 from ctxaudit.errors import UserError
-from ctxaudit.interface import Example
+from ctxaudit.interface import Answers, Example, Response
+from ctxaudit.matching import matched
 
 Scoring = Literal["option_text", "letter"]
 """`option_text` answers in the option's own words; `letter` lists the options after the query
@@ -41,3 +45,23 @@ def check(example: Example, scoring: Scoring) -> None:
             f"example '{example.id}': choices: {len(example.choices)} options, letters go to "
             f"{len(_LETTERS)}; use scoring 'option_text'"
         )
+
+
+def choose_responses(examples: Sequence[Example], answers: Sequence[Answers]) -> list[Response]:
+    """The best option under the full context, as each example's response.
+
+    Raises:
+        UserError: if an example has no answer table, or the full mask was not evaluated.
+    """
+    answers = matched(examples, answers, "answer table")
+    return [
+        Response(example_id=example.id, text=example.choices[_best(item)], finish="choice")
+        for example, item in zip(examples, answers, strict=True)
+    ]
+
+
+def _best(answers: Answers) -> int:
+    full = np.flatnonzero(answers.masks.all(axis=1))
+    if not full.size:
+        raise UserError(f"example '{answers.example_id}': the full context was not scored")
+    return int(answers.scores[full[0]].argmax())

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TypeVar
 
 import numpy as np
 
@@ -17,10 +16,9 @@ from ctxaudit.ablation.store import ScoreStore
 from ctxaudit.errors import UserError
 from ctxaudit.interface import Ablations, Answers, BoolArray, Example, FloatArray, Response
 from ctxaudit.logs import progress
+from ctxaudit.matching import matched
 from ctxaudit.models import LanguageModel
 from ctxaudit.prompts import PromptTemplate
-
-Item = TypeVar("Item", Response, Answers)
 
 _Row = tuple[tuple[int, int], list[ScoreRequest]]
 """Number of an example, row of its masks, and what is asked there."""
@@ -147,19 +145,6 @@ def score_answers(
     ]
 
 
-def choose_responses(examples: Sequence[Example], answers: Sequence[Answers]) -> list[Response]:
-    """The best option under the full context, as each example's response.
-
-    Raises:
-        UserError: if an example has no answer table, or the full mask was not evaluated.
-    """
-    answers = matched(examples, answers, "answer table")
-    return [
-        Response(example_id=example.id, text=example.choices[_best(item)], finish="choice")
-        for example, item in zip(examples, answers, strict=True)
-    ]
-
-
 @dataclass(frozen=True, slots=True)
 class _Task:
     """Responses (token ids) to score under each mask of one example."""
@@ -246,25 +231,3 @@ def _requests(
 
 def _sums(values: Sequence[LogProbs]) -> FloatArray:
     return np.array([item[:-1].sum(dtype=np.float64) for item in values])
-
-
-def matched(examples: Sequence[Example], items: Sequence[Item], what: str) -> list[Item]:
-    """The items in the order of the examples.
-
-    Raises:
-        UserError: if an example has none, or more than one.
-    """
-    by_id = {item.example_id: item for item in items}
-    missing = [example.id for example in examples if example.id not in by_id]
-    if missing:
-        raise UserError(f"no {what} for example(s) {', '.join(missing[:10])}; make it from them")
-    if len(by_id) != len(items):
-        raise UserError(f"{len(items)} {what}s but {len(by_id)} example ids; ids must be unique")
-    return [by_id[example.id] for example in examples]
-
-
-def _best(answers: Answers) -> int:
-    full = np.flatnonzero(answers.masks.all(axis=1))
-    if not full.size:
-        raise UserError(f"example '{answers.example_id}': the full context was not scored")
-    return int(answers.scores[full[0]].argmax())

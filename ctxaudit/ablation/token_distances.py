@@ -16,9 +16,9 @@ from ctxaudit.ablation import choices
 from ctxaudit.ablation.choices import Scoring
 from ctxaudit.ablation.plain import right_padded
 from ctxaudit.ablation.scorer import ScoreRequest, check
-from ctxaudit.ablation.tables import matched
 from ctxaudit.interface import Example, Response, TokenDistances
 from ctxaudit.logs import progress
+from ctxaudit.matching import matched
 from ctxaudit.memory import run_in_batches
 from ctxaudit.models import LanguageModel
 from ctxaudit.prompts import PromptTemplate

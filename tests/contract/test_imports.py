@@ -34,6 +34,7 @@ PURE = (
     "ctxaudit.datasets",
     "ctxaudit.metrics",
     "ctxaudit.planning",
+    "ctxaudit.probing.by_type",
     "ctxaudit.probing.probes",
     "ctxaudit.provenance",
     "ctxaudit.recall",

@@ -17,11 +17,8 @@ WITHOUT_MODEL = {
     "build_index",
     "check_instances",
     "check_questions",
-    "choose_responses",
     "chunk_corpus",
-    "compute_direction",
     "snapshot_model",
-    "train_probes",
 }
 
 each_stage = pytest.mark.parametrize("rule", STAGES, ids=lambda rule: rule.name)

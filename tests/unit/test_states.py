@@ -3,7 +3,7 @@ import pytest
 
 from ctxaudit.config.conflict import Probing
 from ctxaudit.interface import Example, Source
-from ctxaudit.probing import states
+from ctxaudit.probing import by_type, states
 from ctxaudit.prompts import PromptTemplate
 from tests.unit import tiny_models
 
@@ -64,7 +64,7 @@ def test_probes_start_with_the_length_baseline_and_are_at_chance_on_equal_embedd
 ):
     pairs = states.of_pairs(examples, model, TEMPLATES, batch_size=4)
     # The last token is the query, which the twins share, so its embedding cannot tell them apart.
-    table = states.probe(examples, pairs, SETTINGS, seed=0)
+    table = by_type.probe(examples, pairs, SETTINGS, seed=0)
     assert table["layer"].tolist() == [-1, 0, 1, 2, 3]
     assert table["auc"][0] == 1.0
     assert table["auc"][1] == 0.5
@@ -74,7 +74,7 @@ def test_probes_start_with_the_length_baseline_and_are_at_chance_on_equal_embedd
 def test_a_direction_rests_on_the_calibration_conflicts_alone(model, examples):
     pairs = states.of_pairs(examples, model, TEMPLATES, batch_size=4)
     single = states.of_single_evidence(examples, model, TEMPLATES, batch_size=4)
-    found = states.directions(examples, pairs, single)["temporal"]
+    found = by_type.directions(examples, pairs, single)["temporal"]
     centres = [single["temporal"][:2].mean(axis=0), single["temporal"][2:].mean(axis=0)]
     by_hand = np.mean(centres, axis=0) - pairs["temporal.conflict"][:2].mean(axis=0)
     unit = by_hand[1:] / np.linalg.norm(by_hand[1:], axis=-1, keepdims=True)

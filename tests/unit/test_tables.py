@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 
 from ctxaudit import prompts
+from ctxaudit.ablation.choices import choose_responses
 from ctxaudit.ablation.masks import all_masks
 from ctxaudit.ablation.plain import score_plain
 from ctxaudit.ablation.store import ScoreStore
-from ctxaudit.ablation.tables import choose_responses, score_ablations, score_answers
+from ctxaudit.ablation.tables import score_ablations, score_answers
 from ctxaudit.errors import UserError
 from ctxaudit.interface import Answers, Example, Response, Source
 from ctxaudit.prompts import PromptTemplate

@@ -2,11 +2,11 @@
 
 from ctxaudit.artifacts import records, tensors
 from ctxaudit.logs import log_to
-from ctxaudit.probing import states
+from ctxaudit.probing import by_type
 
 log_to(snakemake.log[0])
 
-directions = states.directions(
+directions = by_type.directions(
     records.read_examples(*snakemake.input.examples),
     tensors.read(snakemake.input.pairs),
     tensors.read(snakemake.input.single),

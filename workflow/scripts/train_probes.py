@@ -3,11 +3,11 @@
 from ctxaudit.artifacts import parquet, records, tensors
 from ctxaudit.config.conflict import Probing
 from ctxaudit.logs import log_to
-from ctxaudit.probing import states
+from ctxaudit.probing import by_type
 
 log_to(snakemake.log[0])
 
-table = states.probe(
+table = by_type.probe(
     records.read_examples(*snakemake.input.examples),
     tensors.read(snakemake.input.pairs),
     Probing.model_validate(snakemake.params.settings),
