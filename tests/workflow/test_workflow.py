@@ -89,6 +89,27 @@ def test_scores_survive_the_loss_of_a_table(project: tuple[Path, Path]):
     assert sorted((folder / "results/store").rglob("*.parquet")) == segments
 
 
+def test_shards_make_the_same_table_and_score_nothing_again(
+    project: tuple[Path, Path], tmp_path: Path
+):
+    folder, config = project
+    table = folder / "results/overlap/ablations/demo/smollm2/base.parquet"
+    before = pd.read_parquet(table)
+    segments = sorted((folder / "results/store").rglob("*.parquet"))
+    sharded = broken(config, tmp_path, {"overlap.num_shards": 3})
+    target = str(table.relative_to(folder))
+    ran = snakemake(target, "--cores", "8", folder=folder, config=sharded)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    shards = folder / "results/shards/overlap/ablations/demo/smollm2/base"
+    assert {path.stem for path in shards.glob("*-of-3.parquet")} == {
+        "1-of-3",
+        "2-of-3",
+        "3-of-3",
+    }
+    pd.testing.assert_frame_equal(pd.read_parquet(table), before)
+    assert sorted((folder / "results/store").rglob("*.parquet")) == segments
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
