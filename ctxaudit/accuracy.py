@@ -96,6 +96,8 @@ def _names_only(text: str, gold: str, labels: set[str]) -> bool:
 
 
 def _reason(response: Response, tagged: str | None) -> str:
+    if response.finish == "refusal":
+        return "refused"
     if not response.text.strip():
         return "empty response"
     if tagged is not None:

@@ -125,12 +125,13 @@ class Response:
     Attributes:
         example_id: The example.
         text: The response, without the end token.
-        finish: `stop` if the model ended it, `length` if it was cut, `choice` if it is an option.
+        finish: `stop` if the model ended it, `length` if it was cut, `choice` if it is an option,
+            `refusal` if the model or a filter declined, `error` for any other end.
     """
 
     example_id: str
     text: str
-    finish: Literal["stop", "length", "choice"]
+    finish: Literal["stop", "length", "choice", "refusal", "error"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,5 @@
 """Which examples are answered, with which prompts, and the answers."""
 
-import contextlib
 import hashlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -9,11 +8,10 @@ from typing import Any
 from ctxaudit import prompts
 from ctxaudit.config.conflict import Generation
 from ctxaudit.errors import UserError
-from ctxaudit.generation import check_fit, generate
-from ctxaudit.interface import Example, FloatArray, Response, Task
-from ctxaudit.models import LanguageModel
+from ctxaudit.interface import Example, Response, Task
+from ctxaudit.llm.client import Client
+from ctxaudit.llm.requests import ChatRequest
 from ctxaudit.prompts import PromptTemplate
-from ctxaudit.steering.injection import Schedule, Steering, steer
 
 
 def test_subset(
@@ -43,10 +41,19 @@ def combined_prompt(
     Raises:
         UserError: if the example has no evidence.
     """
+    template = templates[example.task]
+    return prompts.prompt_ids(template, tokenizer, example.query, evidence(example))
+
+
+def evidence(example: Example) -> list[str]:
+    """The texts of all the evidence.
+
+    Raises:
+        UserError: if there is none.
+    """
     if not example.sources:
         raise UserError(f"example '{example.id}': no sources; at least one piece of evidence")
-    texts = [source.text for source in example.sources]
-    return prompts.prompt_ids(templates[example.task], tokenizer, example.query, texts)
+    return [source.text for source in example.sources]
 
 
 def single_prompts(
@@ -61,70 +68,42 @@ def single_prompts(
 
 def respond(
     examples: Sequence[Example],
+    client: Client,
     *,
-    model: LanguageModel,
     templates: Mapping[Task, PromptTemplate],
     settings: Generation,
-    steering: Steering | None = None,
 ) -> list[Response]:
-    """One greedy response per example, in order; an empty one is a response too.
+    """One response per example, in order; an empty one and a refusal are responses too.
 
     Raises:
-        UserError: before anything is generated, naming the first example that has no evidence or
-            does not fit the window.
+        UserError: before anything is asked, naming the first example that has no evidence.
     """
-    ids = _fitting_prompts(examples, model, templates, settings)
-    with contextlib.nullcontext() if steering is None else steer(model, steering):
-        found = generate(
-            model, ids, max_new_tokens=settings.max_new_tokens, batch_size=settings.batch_size
-        )
+    asked = [_request(example, templates, client.name, settings) for example in examples]
+    replies = client.complete(asked, batch_size=settings.batch_size)
     return [
-        Response(example_id=example.id, text=item.text, finish=item.finish)
-        for example, item in zip(examples, found, strict=True)
+        Response(example_id=example.id, text=reply.text, finish=reply.finish)
+        for example, reply in zip(examples, replies, strict=True)
     ]
 
 
-def respond_steered(
-    examples: Sequence[Example],
-    directions: Mapping[str, FloatArray],
-    *,
-    alpha: float,
-    schedule: Schedule,
-    layers: Sequence[int] | None,
-    model: LanguageModel,
+def _request(
+    example: Example,
     templates: Mapping[Task, PromptTemplate],
+    model: str,
     settings: Generation,
-) -> list[Response]:
-    """The same, each example steered along the direction of its conflict type."""
-    # A fault of the last type must show before the first one is generated.
-    _fitting_prompts(examples, model, templates, settings)
-    found = {}
-    for conflict_type, direction in directions.items():
-        steering = Steering(
-            direction=direction,
-            alpha=alpha,
-            schedule=schedule,
-            layers=None if layers is None else tuple(layers),
-        )
-        of_type = [e for e in examples if e.tags["conflict_type"] == conflict_type]
-        responses = respond(
-            of_type, model=model, templates=templates, settings=settings, steering=steering
-        )
-        found.update({response.example_id: response for response in responses})
-    return [found[example.id] for example in examples]
-
-
-def _fitting_prompts(
-    examples: Sequence[Example],
-    model: LanguageModel,
-    templates: Mapping[Task, PromptTemplate],
-    settings: Generation,
-) -> list[list[int]]:
-    """Prompts with all the evidence; UserError names the example that does not fit the window."""
-    ids = [combined_prompt(example, templates, model.tokenizer) for example in examples]
-    names = [f"example '{example.id}'" for example in examples]
-    check_fit(model, ids, [settings.max_new_tokens] * len(ids), names=names)
-    return ids
+) -> ChatRequest:
+    template = templates[example.task]
+    texts = evidence(example)
+    if template.chat:
+        messages = prompts.messages(template, example.query, texts)
+    else:
+        messages = [{"role": "user", "content": prompts.text(template, example.query, texts)}]
+    return ChatRequest(
+        model=model,
+        messages=messages,
+        max_new_tokens=settings.max_new_tokens,
+        chat=template.chat,
+    )
 
 
 def _rank(name: str, seed: int) -> bytes:

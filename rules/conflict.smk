@@ -34,7 +34,7 @@ rule generate_responses:
     input:
         examples=expand("results/conflict/examples/{conflict}.jsonl", conflict=CONFLICTS),
         prompts=conflict_prompts,
-        model=target_manifest,
+        model=engine_manifest,
     output:
         responses="results/shards/conflict/responses/{model}/none/{shard}.jsonl",
     log:
@@ -45,9 +45,10 @@ rule generate_responses:
         "../envs/torch.yaml"
     threads: 4
     params:
-        dtype=target_dtype,
+        engine=engine,
+        model=engine_entry,
         prompts=PROMPTS,
-        settings=plain(CONFIG.conflict.generation),
+        settings=plain(CONFIG.conflict.generation, "engines"),
         seed=seed_of("test_subset"),
         code=code("generate_responses"),
     script:

@@ -40,7 +40,7 @@ rule steer_responses:
     params:
         dtype=target_dtype,
         prompts=PROMPTS,
-        settings=plain(CONFIG.conflict.generation),
+        settings=plain(CONFIG.conflict.generation, "engines"),
         alpha=CONFIG.conflict.steering.alpha,
         layers=CONFIG.conflict.steering.layers,
         seed=seed_of("test_subset"),

@@ -133,6 +133,23 @@ def instance_folder(wildcards):
     return CONFIG.conflict.instances[wildcards.conflict]
 
 
+def engine(wildcards):
+    """Name of the model that writes the unsteered responses of a target model: itself, or an
+    endpoint that serves it."""
+    return CONFIG.conflict.generation.engines.get(wildcards.model, wildcards.model)
+
+
+def engine_manifest(wildcards):
+    """Its manifest, or nothing for an endpoint."""
+    return manifest(engine(wildcards))
+
+
+def engine_entry(wildcards):
+    """Its configuration; how an endpoint is called cannot change a reply."""
+    entry = CONFIG.models[engine(wildcards)]
+    return plain(entry, "traffic")
+
+
 def conflict_prompts(wildcards):
     """Prompt files of both task families, with all the evidence and with a single piece."""
     return [text_file(f"conflict.prompts.{name}")(wildcards) for name in PROMPTS]

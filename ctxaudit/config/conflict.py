@@ -24,7 +24,12 @@ class Generation(Section):
         None, ge=1, description="Test instances answered per conflict type; null takes all."
     )
     max_new_tokens: int = Field(512, ge=1)
-    batch_size: int = Field(8, ge=1)
+    batch_size: int = Field(8, ge=1, description="Most prompts of one batch in this process.")
+    engines: dict[Name, Name] = Field(
+        default_factory=dict,
+        description="Endpoint that writes the unsteered responses of a target model, such as a "
+        "vLLM server with the same weights; absent: the model itself, in this process.",
+    )
 
 
 class Balance(Section):

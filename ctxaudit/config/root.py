@@ -19,6 +19,7 @@ from ctxaudit.errors import UserError
 _ALSO_ENDPOINTS = {
     "overlap.reranking.judge",
     "overlap.smoothing.generator",
+    "conflict.generation.engines",
     "llm.prices.models",
     "planning.tokens_per_second",
     "planning.generated_per_second",
@@ -46,6 +47,7 @@ class Config(Section):
             "overlap.target_models": self.overlap.target_models,
             "overlap.finetuning.modules": list(self.overlap.finetuning.modules),
             "conflict.target_models": self.conflict.target_models,
+            "conflict.generation.engines": list(self.conflict.generation.engines.values()),
             "conflict.balance.scorer": [self.conflict.balance.scorer],
             "llm.prices.models": list(self.llm.prices.models) if self.llm.prices else [],
             "planning.tokens_per_second": list(self.planning.tokens_per_second),
@@ -61,6 +63,17 @@ class Config(Section):
                         f"{key}: '{name}' is behind an endpoint; this needs a model whose weights "
                         "are here (gguf, package, folder or hub)"
                     )
+        return self
+
+    @model_validator(mode="after")
+    def _engines_serve_target_models(self) -> "Config":
+        targets = self.conflict.target_models
+        for name in self.conflict.generation.engines:
+            if name not in targets:
+                raise ValueError(
+                    f"conflict.generation.engines: '{name}' is not one of conflict.target_models; "
+                    f"allowed: {', '.join(targets)}"
+                )
         return self
 
 

@@ -1,6 +1,3 @@
-from dataclasses import replace
-
-import numpy as np
 import pytest
 
 from ctxaudit import responding
@@ -8,8 +5,11 @@ from ctxaudit.config.conflict import Generation
 from ctxaudit.errors import UserError
 from ctxaudit.generation import generate
 from ctxaudit.interface import Example, Source
+from ctxaudit.llm.client import Client
+from ctxaudit.llm.in_process import InProcess
+from ctxaudit.llm.requests import Completion
+from ctxaudit.llm.store import ResponseStore
 from ctxaudit.prompts import PromptTemplate
-from ctxaudit.steering.injection import Steering
 from tests.unit import tiny_models
 
 TEMPLATES = {
@@ -54,62 +54,54 @@ def test_prompts_hold_all_or_one_piece_of_evidence():
     ]
 
 
-def test_responses_are_what_generation_gives():
+def client(model, folder) -> Client:
+    return Client("tiny", InProcess("d" * 64, lambda: model), ResponseStore(folder))
+
+
+def test_responses_are_what_generation_gives_and_are_asked_for_once(tmp_path):
     model = tiny_models.llama()
     prompts = [responding.combined_prompt(e, TEMPLATES, model.tokenizer) for e in EXAMPLES]
     expected = generate(model, prompts, max_new_tokens=5, batch_size=1)
-    found = responding.respond(EXAMPLES, model=model, templates=TEMPLATES, settings=SETTINGS)
+    settings = {"templates": TEMPLATES, "settings": SETTINGS}
+    found = responding.respond(EXAMPLES, client(model, tmp_path), **settings)
     assert [item.example_id for item in found] == ["a", "b", "c"]
     assert [(item.text, item.finish) for item in found] == [
         (item.text, item.finish) for item in expected
     ]
+    assert responding.respond(EXAMPLES, client(None, tmp_path), **settings) == found
 
 
-def test_steering_changes_responses_and_zero_steering_does_not():
-    model = tiny_models.llama()
-    rows = np.random.default_rng(0).normal(size=(3, 32))
+def test_a_chat_prompt_is_asked_as_its_messages(tmp_path):
+    asked = []
 
-    def run(alpha):
-        steering = Steering(direction=rows, alpha=alpha, schedule="all_tokens")
-        return responding.respond(
-            EXAMPLES, model=model, templates=TEMPLATES, settings=SETTINGS, steering=steering
-        )
+    class Recording(InProcess):
+        def complete(self, calls, store, *, batch_size):
+            asked.extend(call.request for call in calls)
+            return [Completion(text="", finish="refusal") for _ in calls]
 
-    plain = responding.respond(EXAMPLES, model=model, templates=TEMPLATES, settings=SETTINGS)
-    assert run(0.0) == plain
-    assert run(2.0) != plain
-
-
-def test_each_type_is_steered_along_its_own_direction():
-    model = tiny_models.llama()
-    rng = np.random.default_rng(0)
-    directions = {kind: rng.normal(size=(3, 32)) for kind in ("temporal", "ambiguity")}
-    examples = [EXAMPLES[0], example("d", "w40", "w41", kind="ambiguity"), EXAMPLES[2]]
-    common = {"model": model, "templates": TEMPLATES, "settings": SETTINGS}
-    found = responding.respond_steered(
-        examples, directions, alpha=2.0, schedule="all_tokens", layers=[1, 2], **common
+    chat = {"reasoning": TEMPLATES["reasoning"].model_copy(update={"chat": True, "system": "Sir"})}
+    backend = Recording("d" * 64, lambda: None)
+    (found,) = responding.respond(
+        EXAMPLES[:1],
+        Client("tiny", backend, ResponseStore(tmp_path)),
+        templates=chat,
+        settings=SETTINGS,
     )
-    for one, response in zip(examples, found, strict=True):
-        steering = Steering(
-            direction=directions[one.tags["conflict_type"]],
-            alpha=2.0,
-            schedule="all_tokens",
-            layers=(1, 2),
-        )
-        assert responding.respond([one], steering=steering, **common) == [response]
+    assert found.finish == "refusal"
+    assert [request.messages for request in asked] == [
+        [{"role": "system", "content": "Sir"}, {"role": "user", "content": "w2 w10 w11 w12 w3 w9"}]
+    ]
+    assert asked[0].chat
+    assert asked[0].max_new_tokens == 5
 
 
-def test_the_example_that_does_not_fit_is_named():
-    model = replace(tiny_models.llama(), load_network=lambda: None, max_tokens=12)
-    with pytest.raises(UserError, match="example 'c': 8 tokens and 5 new ones"):
-        responding.respond(EXAMPLES, model=model, templates=TEMPLATES, settings=SETTINGS)
-
-
-def test_an_example_without_evidence_is_named():
-    model = replace(tiny_models.llama(), load_network=lambda: None)
+def test_an_example_without_evidence_is_named_before_anything_is_asked(tmp_path):
     with pytest.raises(UserError, match="example 'd': no sources"):
         responding.respond(
-            [*EXAMPLES, example("d")], model=model, templates=TEMPLATES, settings=SETTINGS
+            [*EXAMPLES, example("d")],
+            client(None, tmp_path),
+            templates=TEMPLATES,
+            settings=SETTINGS,
         )
 
 

@@ -125,6 +125,10 @@ def test_shards_make_the_same_table_and_score_nothing_again(
         ({"overlap.finetuning.modules": {}}, "no entry for target model(s) smollm2"),
         ({"conflict.steering.layers": [0]}, "conflict.steering.layers.0"),
         ({"overlap.reranking.judge": "gpt"}, "unknown model 'gpt'; available: minilm, smollm2"),
+        (
+            {"conflict.generation.engines": {"smollm2": "minilm", "qwen": "minilm"}},
+            "conflict.generation.engines: 'qwen' is not one of conflict.target_models",
+        ),
     ],
 )
 def test_a_wrong_configuration_stops_before_any_job_without_a_traceback(

@@ -1,8 +1,9 @@
 """Answer the test instances of all conflict types."""
 
-from ctxaudit import models, prompts, responding, sharding
+from ctxaudit import prompts, responding, sharding
 from ctxaudit.artifacts import records
 from ctxaudit.config.conflict import Generation
+from ctxaudit.llm.client import open_client
 from ctxaudit.logs import log_to
 
 log_to(snakemake.log[0])
@@ -13,10 +14,9 @@ chosen = responding.test_subset(
     settings.num_per_type,
     seed=snakemake.params.seed,
 )
-examples = sharding.take(chosen, snakemake.wildcards.shard)
 responses = responding.respond(
-    examples,
-    model=models.load(snakemake.input.model[0], dtype=snakemake.params.dtype),
+    sharding.take(chosen, snakemake.wildcards.shard),
+    open_client(snakemake.params.engine, snakemake.params.model, snakemake.input.model),
     templates=prompts.read_by_task(snakemake.params.prompts),
     settings=settings,
 )

@@ -4,6 +4,7 @@ from ctxaudit import models, prompts, responding, sharding
 from ctxaudit.artifacts import records, tensors
 from ctxaudit.config.conflict import Generation
 from ctxaudit.logs import log_to
+from ctxaudit.steering import responses
 
 log_to(snakemake.log[0])
 
@@ -13,9 +14,8 @@ chosen = responding.test_subset(
     settings.num_per_type,
     seed=snakemake.params.seed,
 )
-examples = sharding.take(chosen, snakemake.wildcards.shard)
-responses = responding.respond_steered(
-    examples,
+steered = responses.respond_by_type(
+    sharding.take(chosen, snakemake.wildcards.shard),
     tensors.read(snakemake.input.directions),
     alpha=snakemake.params.alpha,
     schedule=snakemake.wildcards.schedule,
@@ -24,4 +24,4 @@ responses = responding.respond_steered(
     templates=prompts.read_by_task(snakemake.params.prompts),
     settings=settings,
 )
-records.write_responses(snakemake.output.responses, responses)
+records.write_responses(snakemake.output.responses, steered)
