@@ -20,7 +20,7 @@ from ctxaudit.memory import OUT_OF_MEMORY
 from ctxaudit.models import LanguageModel
 
 _CPU_CHUNK = 512
-"""Larger chunks spend more on masked attention than they gain in matrix products."""
+"""Larger chunks are no faster: their masks grow with their square."""
 
 
 def supports(model: LanguageModel) -> bool:

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field, PositiveInt, model_validator
 
 from ctxaudit.config.plugged import check_plugin
-from ctxaudit.config.section import Name, Section
+from ctxaudit.config.section import DType, Name, Section
 
 
 class ConflictPrompts(Section):
@@ -35,7 +35,12 @@ class Generation(Section):
 class Balance(Section):
     """Shapley values of the evidence and their inequality."""
 
-    scorer: Name = Field(description="A key of `models`; runs in float32.")
+    scorer: Name = Field(description="A key of `models`.")
+    dtype: DType = Field(
+        "float32",
+        description="Precision of the scorer, whatever its entry says: rounding in half precision "
+        "alone moves Balance.",
+    )
     prompt: str = Field(description="Prompt file of the scorer, with a form for no evidence.")
     exact_limit: int = Field(12, ge=1, le=16, description="Most sources for exact Shapley values.")
 

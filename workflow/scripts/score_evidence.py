@@ -12,8 +12,7 @@ from ctxaudit.logs import log_to
 log_to(snakemake.log[0])
 
 settings = Balance.model_validate(snakemake.params.settings)
-# float32 whatever the entry says: rounding in bfloat16 alone moves Balance.
-model = models.load(snakemake.input.scorer[0], dtype="float32")
+model = models.load(snakemake.input.scorer[0], dtype=settings.dtype)
 with ScoreStore(Path("results/store/scores"), model.digest) as store:
     ablations = tables.score_all_subsets(
         sharding.take(records.read_examples(*snakemake.input.examples), snakemake.wildcards.shard),
