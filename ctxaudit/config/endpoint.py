@@ -30,6 +30,15 @@ class Sampling(Section):
     reasoning_effort: str | None = None
 
 
+class Batch(Section):
+    """Calls in batches (OpenAI's Batch API): cheaper, and answered within 24 hours."""
+
+    enabled: bool = False
+    poll_seconds: float = Field(60.0, gt=0, description="Time between two looks at a batch.")
+    max_requests: int = Field(50_000, ge=1, description="Per batch; what the endpoint takes.")
+    max_bytes: int = Field(200_000_000, ge=1, description="Likewise, of a batch's input file.")
+
+
 class Traffic(Section):
     """How an endpoint is called; none of it can change a reply."""
 
@@ -38,6 +47,7 @@ class Traffic(Section):
     tokens_per_minute: int | None = Field(None, ge=1, description="Likewise, read and written.")
     timeout_seconds: float = Field(120.0, gt=0)
     max_attempts: int = Field(6, ge=1, description="Per call; refusals are never tried again.")
+    batch: Batch = Batch()
 
 
 class EndpointModel(Section):

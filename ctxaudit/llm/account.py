@@ -5,10 +5,11 @@ import asyncio
 from ctxaudit.config.endpoint import EndpointModel
 from ctxaudit.llm import prices
 from ctxaudit.llm.faults import CallError
-from ctxaudit.llm.ledger import Ledger, Reservation, Wait, Wanted
+from ctxaudit.llm.ledger import Ledger, Wait
 from ctxaudit.llm.pacing import Limits
 from ctxaudit.llm.prices import Price
 from ctxaudit.llm.requests import Call, Completion
+from ctxaudit.llm.reservations import Reservation, Wanted
 
 _SECONDS_BEYOND_TIMEOUT = 30.0
 _CHARACTERS_PER_TOKEN = 4

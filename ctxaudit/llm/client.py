@@ -13,11 +13,11 @@ from ctxaudit.config.llm import LanguageModels
 from ctxaudit.config.section import DType
 from ctxaudit.errors import UserError
 from ctxaudit.llm import rating, requests, structured
+from ctxaudit.llm.batches import Batches
 from ctxaudit.llm.calling import Calling, from_environment
 from ctxaudit.llm.ledger import Ledger
 from ctxaudit.llm.prices import Price
 from ctxaudit.llm.requests import Backend, Call, ChatRequest, Completion, Rating
-from ctxaudit.llm.sending import Sender
 from ctxaudit.llm.store import FOLDER, ResponseStore
 from ctxaudit.llm.structured import Structured
 from ctxaudit.logs import logger
@@ -142,7 +142,7 @@ def open_client(
         traffic = {"traffic": calling.traffic[name]} if name in calling.traffic else {}
         model = EndpointModel.model_validate({**entry, **traffic})
         account = Ledger(ledger, budget=calling.llm.budget_usd)
-        backend: Backend = Sender(model, account, _price(name, calling.llm))
+        backend: Backend = Batches(model, account, _price(name, calling.llm))
         repairs = model.max_repairs
     else:
         backend, repairs = _in_process(entry, Path(manifests[0])), 1
@@ -175,7 +175,8 @@ def _price(name: str, rules: LanguageModels) -> Price | None:
     """
     known = rules.prices.models if rules.prices else {}
     if name in known:
-        return Price(input=known[name].input, output=known[name].output)
+        price = known[name]
+        return Price(input=price.input, output=price.output, batch_discount=price.batch_discount)
     if rules.budget_usd is not None and rules.mode == "live":
         raise UserError(
             f"llm.budget_usd is set, but llm.prices.models has no price for '{name}', so the "

@@ -11,7 +11,9 @@ from ctxaudit.config.endpoint import EndpointModel
 from ctxaudit.errors import UserError
 from ctxaudit.llm import faults, redaction, wire
 from ctxaudit.llm.faults import CallError
-from ctxaudit.llm.requests import Answer, ChatRequest, Completion
+from ctxaudit.llm.requests import Answer, Call, ChatRequest, Completion
+
+_CHARACTERS_SHOWN = 80
 
 
 class Endpoint:
@@ -83,3 +85,13 @@ def check_name(completion: Completion, model: EndpointModel) -> None:
             "Ask for that model by its own name, or, if it is what you want, add this name to "
             "returned_models in its entry"
         )
+
+
+def given_up(model: EndpointModel, call: Call, fault: CallError, attempts: int) -> UserError:
+    """The error that a call ends in which failed for good."""
+    end = call.request.messages[-1]["content"][-_CHARACTERS_SHOWN:]
+    return UserError(
+        f"{model.model} at {model.base_url}: {fault.words}, after {attempts} "
+        f"attempt{'s' * (attempts > 1)}; all replies are kept, run again to go on. The call "
+        f"ends in {end!r}"
+    )

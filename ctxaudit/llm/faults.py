@@ -1,12 +1,13 @@
 """What can go wrong with a call, told apart by what is to be done about it."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from email.utils import parsedate_to_datetime
 from time import time
 from typing import Any, Literal
 
 from ctxaudit.llm.redaction import redact
+from ctxaudit.llm.requests import Answer, Completion
 
 Kind = Literal["rate", "server", "timeout", "invalid", "policy"]
 
@@ -57,7 +58,8 @@ def classify(error: Exception, sent: Iterable[str], secret: str) -> CallError:
     if isinstance(error, openai.APITimeoutError):
         return CallError("timeout", "no reply in time", billed=True)
     if isinstance(error, openai.APIStatusError):
-        return _by_status(error, list(sent), secret)
+        said = {name: getattr(error, name) for name in ("code", "type", "param", "message")}
+        return of_status(error.status_code, said, sent, secret, error.response.headers)
     if isinstance(error, openai.APIConnectionError):
         cause = type(error.__cause__).__name__
         refused = "Connect" in cause
@@ -66,37 +68,45 @@ def classify(error: Exception, sent: Iterable[str], secret: str) -> CallError:
     return CallError("server", f"unreadable reply ({type(error).__name__})", billed=True)
 
 
-def _by_status(error: Any, sent: list[str], secret: str) -> CallError:
-    status = error.status_code
-    code, kind, named = (
-        redact(_name(text), secret) for text in (error.code, error.type, error.param)
-    )
+def of_status(
+    status: int,
+    error: Mapping[str, Any],
+    sent: Iterable[str],
+    secret: str,
+    headers: Mapping[str, str] | None = None,
+) -> CallError:
+    """The fault behind a status above 399 and the `error` of its body."""
+    code, kind, named = (name_in(error.get(field), secret) for field in ("code", "type", "param"))
     words = f"status {status}" + (f" ({code})" if code else "")
     if code in _POLICY_CODES:
         return CallError("policy", words)
     if status == _RATE and not {code, kind} & _WITHOUT_CREDIT:
-        return CallError("rate", words, retry_after=_retry_after(error.response.headers))
+        return CallError("rate", words, retry_after=_retry_after(headers or {}))
     if status == _TIMEOUT:
         return CallError("timeout", words)
     if status >= _SERVER or status in {_CONFLICT, _TOO_EARLY}:
-        wait = _retry_after(error.response.headers)
-        return CallError("server", words, retry_after=wait)
-    parameter = named or _mentioned(str(error.message), sent)
-    refusal = f": the parameter '{parameter}' is refused" if parameter else ""
-    return CallError("invalid", words + refusal)
+        return CallError("server", words, retry_after=_retry_after(headers or {}))
+    parameter = named or _mentioned(str(error.get("message")), sent)
+    refused = f": the parameter '{parameter}' is refused" if parameter else ""
+    return CallError("invalid", words + refused)
 
 
-def _mentioned(said: str, sent: list[str]) -> str:
+def refusal(fault: CallError) -> Answer:
+    """The reply that a refused content is recorded as."""
+    return Answer(completion=Completion(text="", finish="refusal"), raw={"fault": fault.words})
+
+
+def _mentioned(said: str, sent: Iterable[str]) -> str:
     """The first of our parameters that a message names, else empty."""
     found = (name for name in sent if re.search(rf"\b{re.escape(name)}\b", said))
     return next(found, "")
 
 
-def _name(text: Any) -> str:
+def name_in(text: Any, secret: str) -> str:
     """A code or the name of a parameter, or nothing if it looks like neither."""
-    return (
-        text if isinstance(text, str) and re.fullmatch(r"[a-z][a-z_.\[\]0-9]{1,40}", text) else ""
-    )
+    if not isinstance(text, str) or not re.fullmatch(r"[a-z][a-z_.\[\]0-9]{1,40}", text):
+        return ""
+    return str(redact(text, secret))
 
 
 def _retry_after(headers: Any) -> float | None:

@@ -7,25 +7,23 @@ store holds the very reply, which then says what it cost.
 Limits per minute are kept by the same account, since it alone sees the calls of all jobs.
 """
 
+import itertools
+import math
 import time
-import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
 
 from ctxaudit.errors import UserError
+from ctxaudit.llm import reservations
 from ctxaudit.llm.journal import Journal, Line
 from ctxaudit.llm.pacing import Limits, Window
 from ctxaudit.llm.prices import Price
 from ctxaudit.llm.requests import Completion
+from ctxaudit.llm.reservations import Outcome, Reservation, Wanted
 from ctxaudit.llm.store import ResponseStore, read
-
-Outcome = Literal["answered", "rejected", "unknown", "interrupted"]
-"""How a reservation ended: with a reply, with an error that is not billed, with a fault after
-which nobody knows whether it is (time-out, broken connection), or with its process."""
 
 _SECONDS_BETWEEN_LOOKS = 0.5
 
@@ -34,41 +32,8 @@ class BudgetReachedError(UserError):
     """The next call could exceed the budget; nothing that was answered is lost."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What is to be reserved.
-
-    Attributes:
-        key: The call's key, to which the caller holds the claim.
-        model: Provider and model.
-        tokens: What the limits per minute reckon the call with.
-        dollars: Its worst case; 0 where no price is known.
-        price: What its reply will be settled at, or None.
-        seconds: How long the call can take; nobody waits for an older reservation.
-    """
-
-    key: str
-    model: str
-    tokens: int
-    dollars: float
-    price: Price | None
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reservation:
-    """The worst case of a call about to be sent, in dollars.
-
-    Attributes:
-        id: Its own name.
-        expires: Seconds since the epoch, when its process has settled it or is dead.
-    """
-
-    id: str
-    key: str
-    dollars: float
-    price: Price | None
-    expires: float
+class InBatchError(UserError):
+    """The call is part of a batch that is under way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,43 +83,74 @@ class Ledger:
 
         Raises:
             BudgetReachedError: if the worst case does not fit, even after all that is under way.
+            InBatchError: if the call is part of a batch.
         """
         with self._turn() as write:
             # One process at a time sends a key: this one's earlier call has lost its process.
             for old in [item for item in self._open.values() if item.key == wanted.key]:
-                write(_settled(old, old.dollars, "interrupted"))
+                if old.batch:
+                    raise InBatchError(
+                        f"a call to {wanted.model} is part of a batch that is under way "
+                        f"({old.batch}); run again to wait for it"
+                    )
+                write(reservations.ended(old, "interrupted"))
             now = self._clock()
             window = self._windows[wanted.model]
             wait = window.seconds_to_wait(now, wanted.tokens, limits)
             wait = wait or self._seconds_for_budget(wanted, now)
             if wait:
                 return Wait(wait)
-            reservation = Reservation(
-                id=uuid.uuid4().hex,
-                key=wanted.key,
-                dollars=wanted.dollars,
-                price=wanted.price,
-                expires=now + wanted.seconds,
-            )
-            write(
-                {
-                    "event": "reserve",
-                    **asdict(reservation),
-                    "model": wanted.model,
-                    "tokens": wanted.tokens,
-                    "time": now,
-                }
-            )
+            reservation = reservations.made(wanted, now)
+            write({"event": "reserve", **asdict(reservation)})
             return reservation
+
+    def reserve_batch(self, wanted: Sequence[Wanted], batch: str) -> list[Reservation]:
+        """Reserve the worst case of as many calls of a batch as the budget holds, in their order.
+
+        Left out are calls that others have reserved. Limits per minute do not hold for batches.
+
+        Raises:
+            BudgetReachedError: if none fits, even after all that is under way.
+        """
+        with self._turn() as write:
+            now = self._clock()
+            taken = {item.key for item in self._open.values()}
+            free = [item for item in wanted if item.key not in taken]
+            costs = itertools.accumulate(item.dollars for item in free)
+            room = self._room()
+            made = [
+                reservations.made(item, now, batch)
+                for item, cost in zip(free, costs, strict=True)
+                if cost <= room
+            ]
+            if free and not made:
+                self._seconds_for_budget(free[0], now)
+            write(*({"event": "reserve", **asdict(item)} for item in made))
+            return made
+
+    def held(self, keys: Collection[str]) -> list[Reservation]:
+        """The open reservations of these calls."""
+        with self._turn():
+            return [item for item in self._open.values() if item.key in keys]
+
+    def of_batch(self, batch: str) -> dict[str, Reservation]:
+        """The open reservations of a batch, by the key of their call."""
+        with self._turn():
+            return {item.key: item for item in self._open.values() if item.batch == batch}
 
     def settle(self, reservation: Reservation, reply: Completion) -> None:
         """Replace a reservation by what its reply has cost."""
-        self._settle(reservation, _cost(reservation, reply), "answered")
+        self.settle_all([(reservation, reply)])
 
     def settle_fault(self, reservation: Reservation, *, billed: bool) -> None:
         """Release a reservation whose call failed, or keep it where the call may be billed."""
-        outcome: Outcome = "unknown" if billed else "rejected"
-        self._settle(reservation, reservation.dollars if billed else 0.0, outcome)
+        self.settle_all([(reservation, "unknown" if billed else "rejected")])
+
+    def settle_all(self, ends: Iterable[tuple[Reservation, Completion | Outcome]]) -> None:
+        """Enter how calls ended: by what their reply has cost, or by their outcome."""
+        with self._turn() as write:
+            # Another process may have settled some by the store.
+            write(*(reservations.ended(item, end) for item, end in ends if item.id in self._open))
 
     def reconcile(self, store: ResponseStore) -> None:
         """Settle what killed processes had stored but not settled."""
@@ -163,7 +159,7 @@ class Ledger:
                 entry = store.entry(item.key) or {}
                 reply = read(entry)
                 if reply is not None and entry.get("reservation") == item.id:
-                    write(_settled(item, _cost(item, reply), "answered"))
+                    write(reservations.ended(item, reply))
 
     def totals(self) -> Totals:
         """The account as it stands."""
@@ -172,39 +168,36 @@ class Ledger:
             calls = {**self._calls, "open": len(self._open)}
             return Totals(spent=self._spent, reserved=reserved, calls=calls)
 
-    def _settle(self, item: Reservation, dollars: float, outcome: Outcome) -> None:
-        with self._turn() as write:
-            # Another process may have settled it by the store.
-            if item.id in self._open:
-                write(_settled(item, dollars, outcome))
-
     @contextmanager
-    def _turn(self) -> Iterator[Callable[[Line], None]]:
+    def _turn(self) -> Iterator[Callable[..., None]]:
         with self._journal.turn() as (news, append):
             for line in news:
                 self._apply(line)
 
-            def write(line: Line) -> None:
-                # A lost settlement leaves the worst case; a lost reservation would leave nothing.
-                append(line, lasting=line["event"] == "reserve")
-                self._apply(line)
+            def write(*lines: Line) -> None:
+                for left, line in enumerate(lines, start=1 - len(lines)):
+                    # A lost settlement leaves the worst case; a lost reservation nothing.
+                    append(line, lasting=line["event"] == "reserve" and left == 0)
+                    self._apply(line)
 
             yield write
 
     def _apply(self, line: Line) -> None:
         if line["event"] == "reserve":
             price = Price(**line["price"]) if line["price"] else None
-            self._open[line["id"]] = Reservation(
-                id=line["id"],
-                key=line["key"],
-                dollars=line["dollars"],
-                price=price,
-                expires=line["expires"],
-            )
-            self._windows[line["model"]].add(line["time"], line["tokens"])
+            fields = {name: value for name, value in line.items() if name != "event"}
+            item = Reservation(**{**fields, "price": price})
+            self._open[item.id] = item
+            if not item.batch:
+                self._windows[item.model].add(item.time, item.tokens)
         elif self._open.pop(line["id"], None):
             self._spent += line["dollars"]
             self._calls[line["outcome"]] += 1
+
+    def _room(self) -> float:
+        """Dollars that are neither spent nor reserved."""
+        reserved = sum(item.dollars for item in self._open.values())
+        return math.inf if self._budget is None else self._budget - self._spent - reserved
 
     def _seconds_for_budget(self, wanted: Wanted, now: float) -> float:
         if self._budget is None:
@@ -223,18 +216,3 @@ class Ledger:
             f"cost {wanted.dollars:.4g}; all replies are kept: raise the budget and run again to "
             f"go on. The account is {self._journal.path}"
         )
-
-
-def _settled(item: Reservation, dollars: float, outcome: Outcome) -> Line:
-    return {"event": "settle", "id": item.id, "dollars": dollars, "outcome": outcome}
-
-
-def _cost(item: Reservation, reply: Completion) -> float:
-    if item.price is None:
-        return 0.0
-    # Without usage nobody knows what it was.
-    return (
-        item.price.of(reply.prompt_tokens, reply.new_tokens)
-        if reply.prompt_tokens
-        else item.dollars
-    )

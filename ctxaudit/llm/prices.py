@@ -16,14 +16,21 @@ class Price:
     Attributes:
         input: For tokens read; cached ones are counted in full.
         output: For tokens written, reasoning included.
+        batch_discount: Share taken off in a batch.
     """
 
     input: float
     output: float
+    batch_discount: float = 0.0
 
     def of(self, prompt_tokens: int, new_tokens: int) -> float:
         """Dollars for so many tokens."""
         return (prompt_tokens * self.input + new_tokens * self.output) / 1e6
+
+    def in_batch(self) -> "Price":
+        """The price of the same in a batch."""
+        share = 1 - self.batch_discount
+        return Price(input=share * self.input, output=share * self.output)
 
 
 def most_tokens(request: ChatRequest) -> tuple[int, int]:

@@ -90,6 +90,18 @@ def call(request: ChatRequest, identity: Identity) -> Call:
     return Call(request=request, canonical=text, key=digest(text))
 
 
+def recall(content: Mapping[str, Any], name: str) -> Call:
+    """The call that has this content, to a model of this name in the configuration."""
+    taken = ("messages", "max_new_tokens", "sampling", "schema", "replicate", "chat")
+    request = ChatRequest(
+        model=name,
+        choices=tuple(content["choices"]),
+        **{field: content[field] for field in taken},
+    )
+    text = canonical(content)
+    return Call(request=request, canonical=text, key=digest(text))
+
+
 def canonical(content: Any) -> str:
     """JSON of one form: keys sorted, no blanks."""
     return json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))

@@ -13,16 +13,16 @@ from ctxaudit.errors import UserError
 from ctxaudit.llm import retries
 from ctxaudit.llm.account import Account
 from ctxaudit.llm.claims import Claims
-from ctxaudit.llm.endpoint import Connection, Endpoint, check_name
-from ctxaudit.llm.faults import RETRIED, CallError
-from ctxaudit.llm.ledger import Ledger, Reservation, Wait
+from ctxaudit.llm.endpoint import Connection, Endpoint, check_name, given_up
+from ctxaudit.llm.faults import RETRIED, CallError, refusal
+from ctxaudit.llm.ledger import Ledger, Wait
 from ctxaudit.llm.prices import Price
 from ctxaudit.llm.requests import Answer, Call, Completion, Identity
+from ctxaudit.llm.reservations import Reservation
 from ctxaudit.llm.store import ResponseStore
 from ctxaudit.logs import logger
 
 _SECONDS_BETWEEN_LOOKS = 0.05
-_CHARACTERS_SHOWN = 80
 
 
 class Sender:
@@ -48,18 +48,8 @@ class Sender:
                 is waited for and kept.
             BudgetReachedError: likewise, at the limit.
         """
-        self._ledger.reconcile(store)
         stage = _Stage(self._model, self._ledger, self._price, store)
-        try:
-            return asyncio.run(stage.send(calls))
-        finally:
-            totals = self._ledger.totals()
-            logger.info(
-                "account of all jobs: %.4f dollars spent, %.4f reserved; calls by outcome: %s",
-                totals.spent,
-                totals.reserved,
-                dict(totals.calls),
-            )
+        return asyncio.run(stage.send(calls))
 
 
 class _Stage:
@@ -128,9 +118,9 @@ class _Stage:
             except CallError as fault:
                 await self._account.settle_fault(reservation, fault)
                 if fault.kind == "policy":
-                    return self._keep(call, _refusal(fault), reservation)
+                    return self._keep(call, refusal(fault), reservation)
                 if fault.kind not in RETRIED or attempt >= self._model.traffic.max_attempts:
-                    raise self._given_up(call, fault, attempt) from None
+                    raise given_up(self._model, call, fault, attempt) from None
                 wait = retries.seconds_to_wait(attempt, fault)
                 logger.info("%s: %s; again in %.1f s", self._model.model, fault.words, wait)
                 await self._pause(wait)
@@ -160,16 +150,3 @@ class _Stage:
 
     def _keep(self, call: Call, answer: Answer, reservation: Reservation) -> Completion:
         return self._store.put(call, answer.completion, raw=answer.raw, reservation=reservation.id)
-
-    def _given_up(self, call: Call, fault: CallError, attempts: int) -> UserError:
-        end = call.request.messages[-1]["content"][-_CHARACTERS_SHOWN:]
-        return UserError(
-            f"{self._model.model} at {self._model.base_url}: {fault.words}, after {attempts} "
-            f"attempt{'s' * (attempts > 1)}; all replies are kept, run again to go on. The call "
-            f"ends in {end!r}"
-        )
-
-
-def _refusal(fault: CallError) -> Answer:
-    completion = Completion(text="", finish="refusal")
-    return Answer(completion=completion, raw={"fault": fault.words})

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socket import SO_LINGER, SOL_SOCKET
-from typing import Any
+from typing import Any, TypeVar
 
 MODEL = "judge-2026-01-01"
 NEW_TOKENS = 2
@@ -71,13 +71,17 @@ class ScriptedServer(ThreadingHTTPServer):
     request_queue_size = 256
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(("127.0.0.1", 0), self.handler())
         self.first: list[Action] = []
         self.script: dict[str, list[Action]] = {}
         self.usual = Action()
         self.received: list[Received] = []
         self.answered: list[str] = []
         self.lock = threading.Lock()
+
+    @staticmethod
+    def handler() -> type[BaseHTTPRequestHandler]:
+        return Handler
 
     @property
     def base_url(self) -> str:
@@ -100,12 +104,12 @@ class ScriptedServer(ThreadingHTTPServer):
         """A client that was killed is no fault of the server."""
 
 
-class _Handler(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: ScriptedServer
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = json.loads(self.read_body())
         content = body["messages"][-1]["content"]
         server = self.server
         with server.lock:
@@ -120,6 +124,12 @@ class _Handler(BaseHTTPRequestHandler):
         if action.status == 200:
             with server.lock:
                 server.answered.append(content)
+        self.reply(action, payload)
+
+    def read_body(self) -> bytes:
+        return self.rfile.read(int(self.headers["Content-Length"]))
+
+    def reply(self, action: Action, payload: bytes) -> None:
         self.send_response(action.status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(payload)))
@@ -139,10 +149,13 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
+Server = TypeVar("Server", bound=ScriptedServer)
+
+
 @contextmanager
-def running() -> Iterator[ScriptedServer]:
+def running(kind: type[Server]) -> Iterator[Server]:
     """A server in a thread."""
-    server = ScriptedServer()
+    server = kind()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:

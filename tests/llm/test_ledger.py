@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from ctxaudit.llm import requests
-from ctxaudit.llm.ledger import BudgetReachedError, Ledger, Reservation, Wait, Wanted
+from ctxaudit.llm.ledger import BudgetReachedError, Ledger, Wait
 from ctxaudit.llm.pacing import Limits
 from ctxaudit.llm.prices import Price, most_tokens, worst_case
 from ctxaudit.llm.requests import ChatRequest, Completion, Identity
+from ctxaudit.llm.reservations import Reservation, Wanted
 from ctxaudit.llm.store import ResponseStore
 
 DOLLAR_PER_TOKEN = Price(input=1e6, output=1e6)

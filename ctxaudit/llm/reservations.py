@@ -1,0 +1,93 @@
+"""What the account holds back for a call until its cost is known."""
+
+import uuid
+from dataclasses import dataclass
+from typing import Literal
+
+from ctxaudit.llm.journal import Line
+from ctxaudit.llm.prices import Price
+from ctxaudit.llm.requests import Completion
+
+Outcome = Literal["answered", "rejected", "unknown", "interrupted"]
+"""How a reservation ended: with a reply, with an error that is not billed, with a fault after
+which nobody knows whether it is (time-out, broken connection), or with its process."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is to be reserved.
+
+    Attributes:
+        key: The call's key, to which the caller holds the claim.
+        model: Provider and model.
+        tokens: What the limits per minute reckon the call with.
+        dollars: Its worst case; 0 where no price is known.
+        price: What its reply will be settled at, or None.
+        seconds: How long the call can take; nobody waits for an older reservation.
+    """
+
+    key: str
+    model: str
+    tokens: int
+    dollars: float
+    price: Price | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """The worst case of a call about to be sent, in dollars.
+
+    Attributes:
+        id: Its own name.
+        expires: Seconds since the epoch, when its process has settled it or is dead.
+        model: Provider and model.
+        tokens: What the limits per minute reckon it with.
+        time: Seconds since the epoch, when it was made.
+        batch: Our name of the batch that the call is part of; empty for one sent alone.
+    """
+
+    id: str
+    key: str
+    dollars: float
+    price: Price | None
+    expires: float
+    model: str
+    tokens: int
+    time: float
+    batch: str = ""
+
+
+def made(wanted: Wanted, now: float, batch: str = "") -> Reservation:
+    """A new reservation."""
+    return Reservation(
+        id=uuid.uuid4().hex,
+        key=wanted.key,
+        dollars=wanted.dollars,
+        price=wanted.price,
+        expires=now + wanted.seconds,
+        model=wanted.model,
+        tokens=wanted.tokens,
+        time=now,
+        batch=batch,
+    )
+
+
+def ended(item: Reservation, end: Completion | Outcome) -> Line:
+    """The line that enters how a call ended: by what its reply has cost, or by its outcome."""
+    if isinstance(end, Completion):
+        dollars, outcome = _cost(item, end), "answered"
+    else:
+        dollars, outcome = 0.0 if end == "rejected" else item.dollars, end
+    return {"event": "settle", "id": item.id, "dollars": dollars, "outcome": outcome}
+
+
+def _cost(item: Reservation, reply: Completion) -> float:
+    if item.price is None:
+        return 0.0
+    # Without usage nobody knows what it was.
+    return (
+        item.price.of(reply.prompt_tokens, reply.new_tokens)
+        if reply.prompt_tokens
+        else item.dollars
+    )
