@@ -4,6 +4,7 @@ import codecs
 import os
 from pathlib import Path
 
+from ctxaudit.artifacts import containers
 from ctxaudit.errors import UserError
 
 _LOOKED_AT = 1 << 20
@@ -34,6 +35,30 @@ def check_text_file(path: str, *, key: str) -> str:
     return path
 
 
+def find_raw_files(path: str, *, key: str) -> list[str]:
+    """The file itself, or all visible files at any depth of a folder, sorted by path.
+
+    Args:
+        path: A file or folder, absolute or relative to the work directory.
+        key: The configuration's key that names it.
+
+    Raises:
+        UserError: with key, path and what to do, also for text that does not begin as UTF-8, a
+            Git LFS pointer in place of data, or a folder without a file.
+    """
+    if not Path(path).is_dir():
+        return [_check_raw_file(path, key=key)]
+    found = sorted(
+        str(Path(folder) / name)
+        for folder, _, names in os.walk(path)
+        for name in names
+        if not name.startswith(".")
+    )
+    if not found:
+        raise UserError(f"{key}: {path}: holds no file; put the raw files there, or change the key")
+    return found
+
+
 def find_json_files(folder: str, *, key: str) -> list[str]:
     """The JSON files of a folder, sorted by path.
 
@@ -54,6 +79,15 @@ def find_json_files(folder: str, *, key: str) -> list[str]:
             "change the key"
         )
     return [str(Path(folder) / name) for name in sorted(names)]
+
+
+def _check_raw_file(path: str, *, key: str) -> str:
+    try:
+        if Path(path).is_file() and (containers.is_parquet(path) or containers.is_gzip(path)):
+            return path
+    except UserError as error:
+        raise UserError(f"{key}: {error}") from None
+    return check_text_file(path, key=key)
 
 
 def _reason(error: OSError) -> str:

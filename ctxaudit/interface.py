@@ -4,7 +4,7 @@ Axes: S sources of one example, A ablations (masks), T response tokens, C choice
 D hidden size. Log-probabilities are in nats. A mask is `True` where a source is kept.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
@@ -25,6 +25,9 @@ Variant = Literal["base", "tuned"]
 """The target model as it came, or after fine-tuning on the retain corpus."""
 
 Task = Literal["multiple_choice", "reasoning", "summarization"]
+
+Span = tuple[int, int]
+"""Characters of a text: the first, and one past the last. It may be empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +50,27 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ContextDocument:
+    """A document that a dataset brings with its question, not yet cut into sources.
+
+    Attributes:
+        title: Its title, or empty.
+        text: As the dataset has it; pieces that the dataset lists are joined in their order.
+        units: Spans of the pieces that the dataset itself tells apart (sentences, paragraphs), in
+            order and without overlap; what lies between two is layout. Empty if it tells none.
+        support: Spans that the dataset marks as evidence for the gold answer; empty if it marks
+            none here, None if it does not mark evidence at all.
+        answers: Spans that read as the gold answer, where the dataset says so.
+    """
+
+    title: str = ""
+    text: str
+    units: tuple[Span, ...] = ()
+    support: tuple[Span, ...] | None = None
+    answers: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
     """A query with its sources.
 
@@ -59,6 +83,7 @@ class Example:
         gold: The right answer: the option's text, or free text, or None where there is none.
         group: The base instance; variants of one base never straddle folds or splits.
         tags: Further facts about the example (`conflict_type`, `twin`, `smoothed`…).
+        context: What the dataset brings to answer from; empty once it is cut into sources.
     """
 
     id: str
@@ -69,6 +94,7 @@ class Example:
     gold: str | None = None
     group: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
+    context: tuple[ContextDocument, ...] = ()
 
     @property
     def gold_index(self) -> int:
@@ -319,8 +345,11 @@ class Metric(Protocol):
 class DatasetLoader(Protocol):
     """A module `ctxaudit/datasets/<name>.py`: raw files → examples."""
 
-    def load(self, path: str) -> list[Example]:
-        """Read and check a raw file or folder; UserError names file, line and field."""
+    def load(self, path: str) -> Iterable[Example]:
+        """Read and check a raw file or folder; UserError names file, line and field.
+
+        Ids are unique. A loader of large files streams them.
+        """
 
 
 @runtime_checkable

@@ -12,6 +12,7 @@ _SUPPORT = {
     "attribution": {"apply", "separation"},
     "metrics": {"ranking", "rows"},
     "conflict": {"building", "twins"},
+    "datasets": {"fields", "intake", "sampling"},
 }
 """Modules of those packages that serve the plugins and are none themselves."""
 

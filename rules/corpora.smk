@@ -2,9 +2,9 @@
 
 
 rule load_questions:
-    """Read and check a question set."""
+    """Read and check a question set, and take the sample that is asked for."""
     input:
-        questions=text_file("overlap.datasets.{dataset}.path"),
+        questions=question_files,
     output:
         questions="results/overlap/questions/{dataset}.jsonl",
     log:
@@ -16,7 +16,7 @@ rule load_questions:
     conda:
         "../envs/core.yaml"
     params:
-        loader=question_loader,
+        dataset=question_entry,
         code=question_code,
     script:
         "../workflow/scripts/load_questions.py"

@@ -40,14 +40,21 @@ def model_entry(wildcards):
 # corpora.smk
 
 
-def question_loader(wildcards):
-    """Module that reads a question set."""
-    return CONFIG.overlap.datasets[wildcards.dataset].loader
+def question_files(wildcards):
+    """Raw files of a question set."""
+    key = f"overlap.datasets.{wildcards.dataset}.path"
+    return or_stop(inputs.find_raw_files, value_of(key), key=key)
+
+
+def question_entry(wildcards):
+    """The configuration of a question set."""
+    return plain(CONFIG.overlap.datasets[wildcards.dataset])
 
 
 def question_code(wildcards):
     """Code digest with the dataset's own loader."""
-    return code("load_questions", f"ctxaudit.datasets.{question_loader(wildcards)}")
+    loader = CONFIG.overlap.datasets[wildcards.dataset].loader
+    return code("load_questions", f"ctxaudit.datasets.{loader}")
 
 
 def selection_seed(wildcards):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ctxaudit.artifacts import jsonl
-from ctxaudit.interface import Candidate, Example, Passage, Response, Source
+from ctxaudit.interface import Candidate, ContextDocument, Example, Passage, Response, Source, Span
 
 
 def read_examples(*paths: str | Path) -> list[Example]:
@@ -66,8 +66,30 @@ def write_responses(path: str | Path, responses: Iterable[Response]) -> None:
 
 
 def _example(record: dict[str, Any]) -> Example:
-    sources = tuple(Source(**source) for source in record["sources"])
-    return Example(**{**record, "sources": sources, "choices": tuple(record["choices"])})
+    return Example(
+        **{
+            **record,
+            "sources": tuple(Source(**source) for source in record["sources"]),
+            "choices": tuple(record["choices"]),
+            "context": tuple(map(_document, record["context"])),
+        }
+    )
+
+
+def _document(record: dict[str, Any]) -> ContextDocument:
+    support = record["support"]
+    return ContextDocument(
+        **{
+            **record,
+            "units": _spans(record["units"]),
+            "support": None if support is None else _spans(support),
+            "answers": _spans(record["answers"]),
+        }
+    )
+
+
+def _spans(pairs: list[list[int]]) -> tuple[Span, ...]:
+    return tuple((start, end) for start, end in pairs)
 
 
 def _number(value: float | None) -> float:

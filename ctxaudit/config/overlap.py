@@ -108,10 +108,17 @@ class Ablation(Section):
 
 
 class OverlapDataset(Section):
-    """A question file."""
+    """A question set."""
 
     loader: Name = Field(description="Module of `ctxaudit/datasets/`.")
-    path: str
+    path: str = Field(description="Raw file, or folder of raw files.")
+    num_examples: int | None = Field(
+        None,
+        ge=1,
+        description="Questions that are taken, chosen by hash of `seed` and id: a larger number "
+        "only adds. Null takes all.",
+    )
+    seed: int = Field(0, description="Chooses the sample, whatever the run's own seed is.")
 
 
 class Corpora(Section):

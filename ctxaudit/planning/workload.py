@@ -15,7 +15,7 @@ from ctxaudit.artifacts import jsonl
 from ctxaudit.config.overlap import Chunking, OverlapDataset
 from ctxaudit.config.planning import Planning
 from ctxaudit.config.root import Config
-from ctxaudit.datasets import contextconflict
+from ctxaudit.datasets import contextconflict, sampling
 from ctxaudit.errors import UserError
 from ctxaudit.interface import Task
 
@@ -135,7 +135,8 @@ def _questions(name: str, dataset: OverlapDataset, planning: Planning) -> Questi
             query_tokens=planning.query_tokens,
             choice_tokens=planning.choice_tokens,
         )
-    examples = plugins.load("datasets", dataset.loader).load(dataset.path)
+    loaded = plugins.load("datasets", dataset.loader).load(dataset.path)
+    examples = list(sampling.sample(loaded, num_examples=dataset.num_examples, seed=dataset.seed))
     choices = [choice for example in examples for choice in example.choices]
     return QuestionLoad(
         num_examples=len(examples),

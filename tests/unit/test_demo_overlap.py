@@ -9,7 +9,7 @@ from ctxaudit.datasets import wmdp
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "resources" / "demo" / "overlap"
-QUESTIONS = wmdp.load(str(FOLDER / "questions.jsonl"))
+QUESTIONS = list(wmdp.load(str(FOLDER / "questions.jsonl")))
 CORPORA = {
     name: {row["id"]: row["text"] for _, row in jsonl.read(FOLDER / f"{name}.jsonl")}
     for name in ("retain", "forget")

@@ -48,6 +48,42 @@ def test_a_folder_is_no_file(tmp_path: Path):
         inputs.check_text_file(str(tmp_path), key="k")
 
 
+@pytest.mark.parametrize("content", [b"{}\n", b"PAR1\x00\xff", b"\x1f\x8b\x08\xff"])
+def test_a_raw_file_may_be_text_or_packed(tmp_path: Path, content: bytes):
+    (tmp_path / "raw").write_bytes(content)
+    assert inputs.find_raw_files(str(tmp_path / "raw"), key="k") == [str(tmp_path / "raw")]
+
+
+def test_raw_files_of_a_folder_are_found_at_any_depth(tmp_path: Path):
+    for name in ("b/2.story", "a.txt", "b/.hidden"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("", encoding="utf-8")
+    found = inputs.find_raw_files(str(tmp_path), key="k")
+    assert found == [str(tmp_path / "a.txt"), str(tmp_path / "b/2.story")]
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (None, "no such file or directory; put it there"),
+        (b"gr\xfc\xdfe", "not UTF-8"),
+        (b"version https://git-lfs.github.com/spec/v1\noid", "is a Git LFS pointer"),
+    ],
+)
+def test_a_raw_file_that_cannot_serve_is_named_with_its_key(
+    tmp_path: Path, content: bytes | None, fault: str
+):
+    if content is not None:
+        (tmp_path / "raw").write_bytes(content)
+    with pytest.raises(UserError, match=f"^overlap.datasets.x.path: .*raw.*{fault}"):
+        inputs.find_raw_files(str(tmp_path / "raw"), key="overlap.datasets.x.path")
+
+
+def test_a_folder_without_a_raw_file_is_named_with_its_key(tmp_path: Path):
+    with pytest.raises(UserError, match=r"^k: .*holds no file"):
+        inputs.find_raw_files(str(tmp_path), key="k")
+
+
 def test_json_files_are_found_sorted_and_alone(tmp_path: Path):
     for name in ("10.json", "2.json", "notes.md"):
         (tmp_path / name).write_text("{}", encoding="utf-8")

@@ -1,10 +1,15 @@
-"""Read and check a question set."""
+"""Read and check a question set, and take the sample that is asked for."""
 
 from ctxaudit import plugins
 from ctxaudit.artifacts import records
+from ctxaudit.datasets import sampling
 from ctxaudit.logs import log_to
 
 log_to(snakemake.log[0])
 
-loader = plugins.load("datasets", snakemake.params.loader)
-records.write_examples(snakemake.output.questions, loader.load(snakemake.input.questions))
+dataset = snakemake.params.dataset
+loader = plugins.load("datasets", dataset["loader"])
+examples = sampling.sample(
+    loader.load(dataset["path"]), num_examples=dataset["num_examples"], seed=dataset["seed"]
+)
+records.write_examples(snakemake.output.questions, examples)
