@@ -12,11 +12,12 @@ from ctxaudit.planning.workload import InstanceLoad, Workload
 
 def plan(config: Config, load: Workload) -> Iterator[Work]:
     """Work of the conflict study."""
+    engines = config.conflict.generation.engines
     for model in config.conflict.target_models:
         for sizes in load.instances.values():
             yield _activations(config, sizes, model)
             yield _single_activations(config, sizes, model)
-            yield _responses(config, sizes, model)
+            yield _responses(config, sizes, engines.get(model, model))
             yield _steered(config, sizes, model)
     for sizes in load.instances.values():
         if sizes.task == "summarization":
@@ -49,14 +50,14 @@ def _single_activations(config: Config, sizes: InstanceLoad, model: str) -> Work
 
 
 def _responses(config: Config, sizes: InstanceLoad, model: str) -> Work:
-    num_answered = _num_answered(config, sizes)
-    tokens = _combined_tokens(config, sizes) * num_answered / sizes.num_instances
+    num = num_answered(config, sizes)
+    tokens = _combined_tokens(config, sizes) * num / sizes.num_instances
     return Work(
         stage="responses",
         model=model,
-        sequences=num_answered,
+        sequences=num,
         tokens=tokens,
-        generated_tokens=num_answered * config.conflict.generation.max_new_tokens,
+        generated_tokens=num * config.conflict.generation.max_new_tokens,
     )
 
 
@@ -77,7 +78,7 @@ def _balance(config: Config, sizes: InstanceLoad) -> Work:
     length = config.planning.response_tokens or study.generation.max_new_tokens
     frame = replace(_frame(config, sizes, settings.prompt), response=length)
     per_instance = len(study.target_models) * (1 + len(study.steering.schedules))
-    num = per_instance * _num_answered(config, sizes) / sizes.num_instances
+    num = per_instance * num_answered(config, sizes) / sizes.num_instances
     scored = {k: n for k, n in sizes.num_pieces.items() if k <= settings.exact_limit}
     counts = [(num * n, cost.all_subsets(k)) for k, n in scored.items()]
     separate = sum(n * cost.separate_tokens(frame, c) for n, c in counts)
@@ -98,7 +99,8 @@ def _combined_tokens(config: Config, sizes: InstanceLoad) -> float:
     return sum(num * frame.prompt(k) for k, num in sizes.num_pieces.items())
 
 
-def _num_answered(config: Config, sizes: InstanceLoad) -> int:
+def num_answered(config: Config, sizes: InstanceLoad) -> int:
+    """Instances of a type that are answered: of the test part, at most as many as are set."""
     num_test = sizes.num_instances - round(sizes.num_instances * config.conflict.calibration_share)
     limit = config.conflict.generation.num_per_type
     return num_test if limit is None else min(num_test, limit)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from ctxaudit import plugins
 from ctxaudit.ablation import cost, planner
 from ctxaudit.ablation.cost import Frame, MaskCounts
-from ctxaudit.config.endpoint import EndpointModel
 from ctxaudit.config.root import Config
 from ctxaudit.planning.work import Work, instruction_tokens, read_frame
 from ctxaudit.planning.workload import QuestionLoad, Workload
@@ -15,7 +14,7 @@ _NUM_VARIANTS = 2
 """The target model before and after fine-tuning."""
 
 _NUM_GRADES = 11
-"""In-process, a passage's relevance is an expectation over the answers "0" to "10"."""
+"""A passage's relevance is an expectation over the answers "0" to "10"."""
 
 _SHORT_ANSWER = 2
 """Tokens of a grade, or an option's letter, with its end token."""
@@ -36,6 +35,12 @@ def plan(config: Config, load: Workload) -> Iterator[Work]:
             yield _scoring(config, load, questions, model)
             if _reads_distances(config):
                 yield _distances(config, load, questions, model)
+
+
+def num_smoothed(config: Config, questions: QuestionLoad) -> int:
+    """Contexts that the generator is asked to smooth."""
+    limit = config.overlap.smoothing.num_examples
+    return questions.num_examples if limit is None else min(questions.num_examples, limit)
 
 
 def _embedding(config: Config, load: Workload) -> Work:
@@ -60,14 +65,6 @@ def _reranking(config: Config, load: Workload, questions: QuestionLoad) -> Work:
     num_candidates = 2 * config.overlap.retrieval.num_candidates * questions.num_examples
     each = instruction_tokens(config, settings.prompt) + query + _segment_tokens(load)
     prompt = num_candidates * each
-    if isinstance(config.models[settings.judge], EndpointModel):
-        return Work(
-            stage="rerank",
-            model=settings.judge,
-            sequences=num_candidates,
-            tokens=prompt,
-            generated_tokens=num_candidates * _SHORT_ANSWER,
-        )
     return Work(
         stage="rerank",
         model=settings.judge,
@@ -81,12 +78,13 @@ def _smoothing(config: Config, load: Workload, questions: QuestionLoad) -> Work:
     settings = config.overlap.smoothing
     segments = _num_sources(config) * _segment_tokens(load)
     prompt = instruction_tokens(config, settings.prompt) + segments
+    num = num_smoothed(config, questions)
     return Work(
         stage="smooth",
         model=settings.generator,
-        sequences=questions.num_examples,
-        tokens=questions.num_examples * prompt,
-        generated_tokens=questions.num_examples * settings.token_factor * segments,
+        sequences=num,
+        tokens=num * prompt,
+        generated_tokens=num * settings.token_factor * segments,
     )
 
 
@@ -157,6 +155,4 @@ def _num_sources(config: Config) -> int:
 
 
 def _segment_tokens(load: Workload) -> float:
-    retain, forget = load.retain, load.forget
-    tokens = retain.passage_tokens / retain.num_passages
-    return (tokens + forget.passage_tokens / forget.num_passages) / 2
+    return (load.retain.mean_passage_tokens + load.forget.mean_passage_tokens) / 2

@@ -1,4 +1,4 @@
-"""What a configuration will cost: sequences, tokens and model-hours per stage. Nothing is run."""
+"""What the models of this machine will do: sequences, tokens and hours per stage."""
 
 from dataclasses import asdict
 from math import nan
@@ -16,7 +16,7 @@ _COUNTS = ["sequences", "tokens", "shared_tokens", "generated_tokens"]
 
 
 def plan(config: Config, workload: Workload | None = None) -> pd.DataFrame:
-    """One row per stage and model, in the order of the stages.
+    """One row per stage and model of this machine, in the order of the stages.
 
     Args:
         config: The configuration.
@@ -30,7 +30,12 @@ def plan(config: Config, workload: Workload | None = None) -> pd.DataFrame:
     """
     sizes = measure(config) if workload is None else workload
     studies = {"overlap": overlap.plan(config, sizes), "conflict": conflict.plan(config, sizes)}
-    works = [{"study": study} | asdict(work) for study, found in studies.items() for work in found]
+    works = [
+        {"study": study} | asdict(work)
+        for study, found in studies.items()
+        for work in found
+        if not isinstance(config.models[work.model], EndpointModel)
+    ]
     stages = pd.DataFrame(works).groupby(["study", "stage", "model", "passes"], sort=False)
     table = stages.sum().reset_index()
     table["shared_tokens"] = table["tokens"] - table["saved_tokens"]
@@ -61,8 +66,6 @@ def show(table: pd.DataFrame) -> str:
 
 def _hours(row: Any, config: Config) -> tuple[float, str]:
     model = row["model"]
-    if isinstance(config.models[model], EndpointModel):
-        return nan, "an endpoint, which is paid by tokens"
     demands = {
         "tokens_per_second": row["shared_tokens"] * row["passes"],
         "generated_per_second": row["generated_tokens"],

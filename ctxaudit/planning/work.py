@@ -19,7 +19,7 @@ class Work:
     Attributes:
         stage: Name of the stage.
         model: Key of `models`.
-        sequences: Sequences forwarded, or calls of an endpoint.
+        sequences: Sequences forwarded.
         tokens: Tokens forwarded if every sequence stands alone.
         saved_tokens: Those of them that need no pass where common beginnings are computed once.
         generated_tokens: New tokens, at their limit.

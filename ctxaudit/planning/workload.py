@@ -36,6 +36,11 @@ class CorpusLoad:
     num_passages: int
     passage_tokens: float
 
+    @property
+    def mean_passage_tokens(self) -> float:
+        """Mean over the passages."""
+        return self.passage_tokens / self.num_passages
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionLoad:
