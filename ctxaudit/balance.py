@@ -6,13 +6,13 @@ shares, and the normalised Gini coefficient of the shares (equation 2).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from ctxaudit import columns
-from ctxaudit.interface import Ablations, FloatArray
+from ctxaudit.interface import Ablations, FloatArray, Response
 from ctxaudit.shapley.exact import exact
 
 _MIN_RELATIVE_MASS = 1e-6
@@ -53,17 +53,25 @@ def balance(shapley: FloatArray) -> Balance:
     return Balance(value=float(gini * num_sources / (num_sources - 1)), shares=shares)
 
 
-def measure(ablations: Sequence[Ablations], conflict_types: Mapping[str, str]) -> pd.DataFrame:
-    """Balance of each response.
+def measure(
+    ablations: Sequence[Ablations],
+    responses: Sequence[Response],
+    conflict_types: Mapping[str, str],
+) -> pd.DataFrame:
+    """Balance of each response that was scored; a refusal uses no evidence and has none.
 
     Args:
         ablations: One per response, with all subsets of its sources.
+        responses: The responses, matched by example id; others are left aside.
         conflict_types: Conflict type by example id.
 
     Returns:
-        The columns `BALANCE`, one row per response.
+        The columns `BALANCE`, one row per scored response.
     """
-    rows = [_row(item, conflict_types[item.example_id]) for item in ablations]
+    finishes = {response.example_id: response.finish for response in responses}
+    rows = [
+        _row(item, finishes[item.example_id], conflict_types[item.example_id]) for item in ablations
+    ]
     return pd.DataFrame(rows, columns=list(columns.BALANCE))
 
 
@@ -79,12 +87,18 @@ def _undefined(shapley: FloatArray, mass: float) -> str:
     return ""
 
 
-def _row(ablations: Ablations, conflict_type: str) -> tuple[object, ...]:
+def _row(ablations: Ablations, finish: str, conflict_type: str) -> tuple[object, ...]:
     num_tokens = ablations.num_tokens
     shapley = exact(ablations.masks, ablations.values() / max(num_tokens, 1))
     found = balance(shapley)
     empty = np.zeros(ablations.num_sources, dtype=bool)
-    gain = ablations.value_of(~empty) - ablations.value_of(empty)
+    gain = (ablations.value_of(~empty) - ablations.value_of(empty)) / max(num_tokens, 1)
+    if num_tokens < 1:
+        found = replace(found, reason="the response has no token")
+    if finish == "refusal":
+        # What a refusal owes to the evidence is no use of it.
+        nothing = np.full_like(shapley, np.nan)
+        found, gain = Balance(value=float("nan"), shares=nothing, reason="refused"), float("nan")
     return (
         ablations.example_id,
         conflict_type,
@@ -92,6 +106,7 @@ def _row(ablations: Ablations, conflict_type: str) -> tuple[object, ...]:
         shapley.tolist(),
         found.shares.tolist(),
         found.value,
-        gain / max(num_tokens, 1),
-        "the response has no token" if num_tokens < 1 else found.reason,
+        gain,
+        finish,
+        found.reason,
     )

@@ -29,10 +29,11 @@ BALANCE = (
     "shares",
     "balance",
     "gain",
+    "finish",
     "reason",
 )
 """One row per response: `shapley` and `shares` are lists of S numbers, `gain` is v(N) - v(∅) in
-nats per token, `reason` says why `balance` is NaN.
+nats per token, `finish` is how the response ended, `reason` says why `balance` is NaN.
 """
 
 PROBES = ("layer", "auc", "auc_sd", "num_pairs", "num_folds", "converged", "reason")

@@ -103,6 +103,7 @@ rule measure_balance:
     input:
         examples=expand("results/conflict/examples/{conflict}.jsonl", conflict=SUMMARIZED),
         ablations="results/conflict/ablations/{model}/{steering}.parquet",
+        responses="results/conflict/responses/{model}/{steering}.jsonl",
     output:
         balance="results/conflict/balance/{model}/{steering}.parquet",
     log:

@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 from ctxaudit import prompts
 from ctxaudit.config.overlap import Smoothing
@@ -17,6 +18,7 @@ from ctxaudit.corpora import segments
 from ctxaudit.interface import Example
 from ctxaudit.llm.client import Client
 from ctxaudit.llm.requests import ChatRequest, Completion
+from ctxaudit.llm.structured import Outcome
 from ctxaudit.logs import logger
 from ctxaudit.prompts import TaskPrompt
 
@@ -30,7 +32,8 @@ def smooth(
     """The examples in their order, each with smoothed sources or its plain ones.
 
     Ids, provenance and order of the sources stay. The tag `smoothed` is "yes" or "no", the tag
-    `smoothing_fault` the reason of a "no", else empty.
+    `smoothing_fault` the reason of a "no", else empty. The tag `smoothing_outcome` is how the
+    generator's reply ended, empty where none was asked for.
 
     Args:
         examples: Examples with sources.
@@ -48,7 +51,7 @@ def smooth(
     smoothed = [
         _apply(example, by_id.get(example.id), settings)
         if example.id in chosen
-        else _tagged(example, "no", "not asked for")
+        else _tagged(example, "", "not asked for")
         for example in examples
     ]
     faults = Counter(example.tags["smoothing_fault"] for example in smoothed)
@@ -89,33 +92,36 @@ def _request(example: Example, model: str, prompt: TaskPrompt, settings: Smoothi
 
 
 def _apply(example: Example, reply: Completion | None, settings: Smoothing) -> Example:
-    texts, fault = ([], _obstacle(example)) if reply is None else _read(example, reply, settings)
+    if reply is None:
+        return _tagged(example, "", _obstacle(example))
+    if reply.finish != "stop":
+        return _tagged(example, reply.finish, f"reply ended by {reply.finish}")
+    texts = segments.unmark(reply.text, len(example.sources))
+    if texts is None:
+        return _tagged(example, "unparsable", "markers lost")
+    fault = _fault([source.text for source in example.sources], texts, settings)
     if fault:
-        return _tagged(example, "no", fault)
+        return _tagged(example, "invalid", fault)
     sources = tuple(
         replace(source, text=text) for source, text in zip(example.sources, texts, strict=True)
     )
-    return _tagged(replace(example, sources=sources), "yes", "")
+    return _tagged(replace(example, sources=sources), "valid", "")
 
 
-def _read(example: Example, reply: Completion, settings: Smoothing) -> tuple[list[str], str]:
-    """The smoothed segments and why they cannot be used, else empty."""
-    if reply.finish != "stop":
-        return [], f"reply ended by {reply.finish}"
-    texts = segments.unmark(reply.text, len(example.sources))
-    if texts is None:
-        return [], "markers lost"
-    plain = [source.text for source in example.sources]
+def _fault(plain: Sequence[str], texts: Sequence[str], settings: Smoothing) -> str:
+    """What smoothed segments have lost or gained, else empty."""
     recalls = [
         segments.fact_recall(before, after) for before, after in zip(plain, texts, strict=True)
     ]
     if min(recalls) < settings.min_fact_recall:
-        return [], "facts lost"
-    if segments.new_facts(" ".join(plain), " ".join(texts)):
-        return [], "information added"
-    return texts, ""
+        return "facts lost"
+    return "information added" if segments.new_facts(" ".join(plain), " ".join(texts)) else ""
 
 
-def _tagged(example: Example, smoothed: str, fault: str) -> Example:
-    tags = {**example.tags, "smoothed": smoothed, "smoothing_fault": fault}
-    return replace(example, tags=tags)
+def _tagged(example: Example, outcome: Outcome | Literal[""], fault: str) -> Example:
+    tags = {
+        "smoothed": "no" if fault else "yes",
+        "smoothing_fault": fault,
+        "smoothing_outcome": outcome,
+    }
+    return replace(example, tags={**example.tags, **tags})

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,15 +15,16 @@ def read_rating(reply: Completion, low: int, high: int) -> Rating:
     """The expectation over scored choices, else the number that the reply names.
 
     A written reply must be a whole number alone (`7`, `7/10`, `Score: 7.`) or JSON with the key
-    `score`; all else is NaN with its reason, never a guess.
+    `score`; all else is NaN with its reason, never a guess: how the reply ended, `unparsable`,
+    `invalid` (JSON without such a number) or `out of range`.
     """
     if reply.choice_logprobs:
         return Rating(score=expectation(reply.choice_logprobs, low))
     if reply.finish != "stop":
         return _undefined(reply.finish)
     number = _parse(reply.text, high)
-    if number is None:
-        return _undefined("unparsable")
+    if isinstance(number, str):
+        return _undefined(number)
     if not low <= number <= high:
         return _undefined("out of range")
     return Rating(score=number)
@@ -57,7 +58,7 @@ def _undefined(reason: str) -> Rating:
     return Rating(score=float("nan"), reason=reason)
 
 
-def _parse(text: str, high: int) -> float | None:
+def _parse(text: str, high: int) -> float | Literal["unparsable", "invalid"]:
     body = text.strip().removeprefix("```json").strip("`").strip()
     try:
         value: Any = json.loads(body)
@@ -66,8 +67,8 @@ def _parse(text: str, high: int) -> float | None:
     if isinstance(value, dict):
         score: Any = value.get("score")
         is_number = isinstance(score, int | float) and not isinstance(score, bool)
-        return float(score) if is_number and math.isfinite(score) else None
+        return float(score) if is_number and math.isfinite(score) else "invalid"
     found = re.fullmatch(
         rf"[^\w-]*(?:score[^\w-]*)?(-?\d{{1,6}})(?:\s*/\s*{high})?\W*", body, re.IGNORECASE
     )
-    return float(found[1]) if found else None
+    return float(found[1]) if found else "unparsable"

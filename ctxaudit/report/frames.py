@@ -30,7 +30,14 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "label",
         "reason",
     ),
-    "examples": ("dataset", "example_id", "num_sources", "smoothed", "smoothing_fault"),
+    "examples": (
+        "dataset",
+        "example_id",
+        "num_sources",
+        "smoothed",
+        "smoothing_fault",
+        "smoothing_outcome",
+    ),
     "candidates": ("dataset", "corpus", "example_id", "similarity", "relevance", "reason"),
     "conflict_accuracy": ("model", "steering", *columns.ACCURACY),
     "balance": ("model", "steering", *columns.BALANCE),
@@ -80,6 +87,7 @@ def _examples(path: Path) -> list[dict[str, Any]]:
             "num_sources": len(example.sources),
             "smoothed": example.tags.get("smoothed", ""),
             "smoothing_fault": example.tags.get("smoothing_fault", ""),
+            "smoothing_outcome": example.tags.get("smoothing_outcome", ""),
         }
         for example in records.read_examples(path)
     ]

@@ -113,15 +113,16 @@ def _scores(rng, model):
 
 def _examples(rng, model):
     for number in range(24):
-        fault = "a marker is lost" if number % 6 == 0 else ""
-        yield ("demo", f"q{number}", 4, "no" if fault else "yes", fault)
+        fault = "markers lost" if number % 6 == 0 else ""
+        outcome = "unparsable" if fault else "valid"
+        yield ("demo", f"q{number}", 4, "no" if fault else "yes", fault, outcome)
 
 
 def _candidates(rng, model):
     for corpus, number in itertools.product(("retain", "forget"), range(48)):
         bad = number == 5
         relevance = np.nan if bad else rng.uniform(0, 10)
-        reason = "no number" if bad else ""
+        reason = "unparsable" if bad else ""
         yield ("demo", corpus, f"q{number // 2}", rng.uniform(0.2, 0.9), relevance, reason)
 
 
@@ -146,7 +147,8 @@ def _balance(rng, model):
             shares = [np.nan] * num
         reason = "no positive contribution" if bad else ""
         ident = f"{name}-{number}"
-        yield (model, steering, ident, name, num, shares, shares, value, 3.0, reason)
+        ended = ("length" if number % 5 == 0 else "stop", reason)
+        yield (model, steering, ident, name, num, shares, shares, value, 3.0, *ended)
 
 
 def _probes(rng, model):

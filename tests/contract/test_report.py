@@ -23,6 +23,19 @@ CASES = {
     "undefined": report_frames.undefined(),
     "empty": report_frames.empty(),
 }
+# Whose replies each kind of artifact rests on: the judge chose the segments of the contexts, the
+# generator smoothed them, the model answered. Probes read the states of prompts without a reply.
+RESTS_ON = {
+    "metrics": {"judge", "generator"},
+    "recall": {"judge", "generator"},
+    "scores": {"judge", "generator"},
+    "examples": {"judge", "generator"},
+    "candidates": {"judge"},
+    "conflict_accuracy": {"model"},
+    "balance": {"model"},
+    "probes": set(),
+}
+RECORDED_IN = {"judge": "reason", "generator": "smoothing_outcome", "model": "finish"}
 CAPTIONS = Path(__file__).parents[2] / "workflow/report"
 
 
@@ -59,6 +72,30 @@ def test_every_row_counts_its_examples_and_its_undefined_values_with_their_reaso
     assert len(table) == 0 if case == "empty" else len(table) > 0
     if case == "undefined":
         assert (table["undefined"] > 0).any()
+
+
+def test_it_is_stated_for_every_artifact_whose_replies_it_rests_on():
+    assert set(RESTS_ON) == set(frames.COLUMNS)
+
+
+@pytest.mark.parametrize("outcome", ["refusal", "length", "unparsable", "invalid", "error"])
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_says_how_the_replies_ended_that_it_rests_on(name: str, outcome: str):
+    module = plugins.load("report.tables", name)
+    given = read_by(module, "full")
+    for frame in given.values():
+        for column in frame.columns.intersection([*RECORDED_IN.values()]):
+            frame[column] = outcome
+    table = module.build(given)
+    roles = set().union(*(RESTS_ON[kind] for kind in module.READS))
+    shown = {head.removesuffix("_outcomes") for head in table if head.endswith("_outcomes")}
+    assert shown == roles
+    for role in roles:
+        replies = table[f"{role}_replies"]
+        assert (replies > 0).all()
+        assert (table[f"{role}_faulty"] == replies).all()
+        assert (table[f"{role}_faulty_rate"] == 1).all()
+        assert (table[f"{role}_outcomes"] == [f"{outcome}: {n} (100 %)" for n in replies]).all()
 
 
 @pytest.mark.parametrize("name", TABLES)

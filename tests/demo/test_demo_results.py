@@ -70,6 +70,8 @@ def test_every_table_is_mostly_defined():
     assert set(tables) == set(raw)
     for name, least in raw.items():
         values = pd.read_csv(tables[name]).select_dtypes("number").drop(columns=["n", "undefined"])
+        # Counts of replies are always defined.
+        values = values.filter(regex="^(?!judge_|generator_|model_)")
         assert int(values.notna().sum().sum()) >= least, name
 
 

@@ -28,13 +28,15 @@ def test_a_number_alone_or_in_json_is_read(text: str, score: float):
     [
         (Completion(text="", finish="stop"), "unparsable"),
         (Completion(text="between 3 and 5", finish="stop"), "unparsable"),
-        (Completion(text='{"grade": 3}', finish="stop"), "unparsable"),
-        (Completion(text='{"score": true}', finish="stop"), "unparsable"),
-        (Completion(text='{"score": NaN}', finish="stop"), "unparsable"),
+        (Completion(text='{"grade": 3}', finish="stop"), "invalid"),
+        (Completion(text='{"score": true}', finish="stop"), "invalid"),
+        (Completion(text='{"score": NaN}', finish="stop"), "invalid"),
         (Completion(text="11", finish="stop"), "out of range"),
+        (Completion(text='{"score": 11}', finish="stop"), "out of range"),
         (Completion(text="-3", finish="stop"), "out of range"),
         (Completion(text="7", finish="length"), "length"),
         (Completion(text="I cannot", finish="refusal"), "refusal"),
+        (Completion(text="7", finish="error"), "error"),
     ],
 )
 def test_all_else_is_undefined_with_its_reason(reply: Completion, reason: str):

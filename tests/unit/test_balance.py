@@ -8,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from ctxaudit import columns
 from ctxaudit.balance import balance, measure
+from ctxaudit.interface import Response
 
 # Shares and ranks are a handful of float64 operations.
 TOLERANCE = 1e-9
@@ -73,22 +74,39 @@ def test_undefined_with_a_reason(phi: list[float], reason: str):
     assert reason in found.reason
 
 
+def response(finish="stop"):
+    return Response(example_id="random-0", text="a b c", finish=finish)
+
+
 def test_measures_length_normalised_values_without_the_end_token(random_ablations):
     ablations = random_ablations(3, num_tokens=4)
-    row = measure([ablations], {"random-0": "perspective"}).iloc[0]
+    row = measure([ablations], [response()], {"random-0": "perspective"}).iloc[0]
     means = ablations.logprobs[:, :4].mean(axis=1)
     assert tuple(row.index) == columns.BALANCE
     assert row.gain == pytest.approx(means[-1] - means[0])
     assert sum(row.shapley) == pytest.approx(row.gain)
     assert row.balance == pytest.approx(balance(np.array(row.shapley)).value)
     assert (row.conflict_type, row.num_sources, row.reason) == ("perspective", 3, "")
+    assert row.finish == "stop"
+
+
+def test_a_refusal_has_no_balance_and_a_cut_response_has_one(random_ablations):
+    ablations = random_ablations(3)
+    whole, cut, refused = (
+        measure([ablations], [response(finish)], {"random-0": "perspective"}).iloc[0]
+        for finish in ("stop", "length", "refusal")
+    )
+    assert cut.balance == whole.balance
+    assert (cut.finish, cut.reason) == ("length", "")
+    assert (refused.finish, refused.reason) == ("refusal", "refused")
+    assert np.isnan([refused.balance, refused.gain, *refused.shares]).all()
 
 
 def test_a_response_of_no_tokens_and_a_partial_table_have_a_reason(random_ablations):
     whole = random_ablations(3)
     silent = dataclasses.replace(whole, logprobs=whole.logprobs[:, -1:])
     partial = dataclasses.replace(whole, masks=whole.masks[:-2], logprobs=whole.logprobs[:-2])
-    table = measure([silent, partial], {"random-0": "ambiguity"})
+    table = measure([silent, partial], [response()], {"random-0": "ambiguity"})
     assert table["balance"].isna().all()
     assert "no token" in table["reason"][0]
     assert "some subset" in table["reason"][1]

@@ -24,7 +24,7 @@ def ticks(axes: Axes) -> list[str]:
 
 def test_each_position_of_the_evidence_has_its_number_of_examples():
     rows = [
-        ("tiny", "none", "e", "ambiguity", len(shares), shares, shares, 0.5, 1.0, "")
+        ("tiny", "none", "e", "ambiguity", len(shares), shares, shares, 0.5, 1.0, "stop", "")
         for shares in ([0.5, 0.5], [0.2, 0.3, 0.5], [1.0, 0.0])
     ]
     (panel,) = draw("conflict_shares", balance=rows)

@@ -12,7 +12,11 @@ from ctxaudit.report import frames
 def test_examples_take_their_dataset_from_the_file_and_their_tags_as_columns(tmp_path: Path):
     path = tmp_path / "demo.jsonl"
     sources = (Source(id="a", text="A"), Source(id="b", text="B"))
-    tags = {"smoothed": "no", "smoothing_fault": "a marker is lost"}
+    tags = {
+        "smoothed": "no",
+        "smoothing_fault": "markers lost",
+        "smoothing_outcome": "unparsable",
+    }
     example = Example(id="q0", query="?", sources=sources, task="multiple_choice", tags=tags)
     records.write_examples(path, [example])
     found = frames.read("examples", [str(path)])
@@ -24,14 +28,14 @@ def test_examples_take_their_dataset_from_the_file_and_their_tags_as_columns(tmp
 def test_candidates_take_dataset_and_corpus_from_the_path(tmp_path: Path):
     passage = Passage(id="retain/d#0", document="d", text="T", start=0, end=1, num_tokens=1)
     candidate = Candidate(
-        example_id="q0", passage=passage, rank=0, similarity=0.5, reason="no number"
+        example_id="q0", passage=passage, rank=0, similarity=0.5, reason="unparsable"
     )
     path = tmp_path / "demo/retain.jsonl"
     records.write_candidates(path, [candidate])
     found = frames.read("candidates", [str(path)]).iloc[0]
     assert (found["dataset"], found["corpus"], found["example_id"]) == ("demo", "retain", "q0")
     assert np.isnan(found["relevance"])
-    assert found["reason"] == "no number"
+    assert found["reason"] == "unparsable"
 
 
 def test_tables_are_put_one_below_the_other(tmp_path: Path):

@@ -52,7 +52,8 @@ def test_a_transition_belongs_to_the_segment_after_it_and_labels_stay():
     found = smooth(f"[[1]] {FERRY} [[/1]] To cross, one must pay: [[2]] {FARE} [[/2]]")
     assert [s.text for s in found.sources] == [FERRY, f"To cross, one must pay: {FARE}"]
     assert [(s.id, s.provenance) for s in found.sources] == [("s0", "iw"), ("s1", "icl")]
-    assert found.tags == {"a": "b", "smoothed": "yes", "smoothing_fault": ""}
+    ended = {"smoothed": "yes", "smoothing_fault": "", "smoothing_outcome": "valid"}
+    assert found.tags == {"a": "b", **ended}
 
 
 @pytest.mark.parametrize(
@@ -75,11 +76,17 @@ def test_a_reply_that_fails_a_check_leaves_the_plain_segments(reply: str, fault:
     assert found.sources == example(FERRY, FARE).sources
     assert found.tags["smoothed"] == "no"
     assert found.tags["smoothing_fault"] == fault
+    outcome = "unparsable" if fault == "markers lost" else "invalid"
+    assert found.tags["smoothing_outcome"] == outcome
 
 
-def test_a_cut_reply_leaves_the_plain_segments():
-    found = smooth(f"[[1]] {FERRY} [[/1]] [[2]] {FARE} [[/2]]", finish="length")
-    assert found.tags["smoothing_fault"] == "reply ended by length"
+@pytest.mark.parametrize("finish", ["length", "refusal", "error"])
+def test_a_reply_that_did_not_end_by_itself_leaves_the_plain_segments(finish: str):
+    found = smooth(f"[[1]] {FERRY} [[/1]] [[2]] {FARE} [[/2]]", finish=finish)
+    assert found.sources == example(FERRY, FARE).sources
+    assert found.tags["smoothed"] == "no"
+    assert found.tags["smoothing_fault"] == f"reply ended by {finish}"
+    assert found.tags["smoothing_outcome"] == finish
 
 
 def test_what_cannot_be_marked_is_not_asked():
@@ -91,6 +98,7 @@ def test_what_cannot_be_marked_is_not_asked():
         "fewer than two segments",
         "a segment holds a marker",
     ]
+    assert {e.tags["smoothing_outcome"] for e in found} == {""}
     assert generator.asked == []
 
 

@@ -9,6 +9,7 @@ log_to(snakemake.log[0])
 examples = records.read_examples(*snakemake.input.examples)
 table = balance.measure(
     subset_scores.read_ablations(snakemake.input.ablations),
+    records.read_responses(snakemake.input.responses),
     {example.id: example.tags["conflict_type"] for example in examples},
 )
 parquet.write(

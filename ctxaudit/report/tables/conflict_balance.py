@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from ctxaudit.reasons import count_reasons
-from ctxaudit.report import estimates
+from ctxaudit.report import estimates, outcomes
 from ctxaudit.report.frames import Frames
 
 if TYPE_CHECKING:
@@ -16,7 +16,11 @@ STUDY = "conflict"
 READS = ("balance",)
 
 KEYS = ("model", "conflict_type", "steering")
-COLUMNS = (*KEYS, "balance", "balance_low", "balance_high", "gain", "n", "undefined", "reasons")
+COLUMNS = (
+    *(*KEYS, "balance", "balance_low", "balance_high", "gain"),
+    *outcomes.columns("model"),
+    *("n", "undefined", "reasons"),
+)
 
 
 def build(frames: Frames) -> pd.DataFrame:
@@ -36,6 +40,7 @@ def build(frames: Frames) -> pd.DataFrame:
             "balance_low": low,
             "balance_high": high,
             "gain": estimates.mean(found["gain"]),
+            **outcomes.of_responses(found["finish"]),
             "n": len(found),
             "undefined": int(missing.sum()),
             "reasons": count_reasons(found.loc[missing, "reason"]) or _no_interval(low),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxaudit.reasons import count_reasons
-from ctxaudit.report import estimates
+from ctxaudit.report import estimates, outcomes
 from ctxaudit.report.frames import Frames
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ COLUMNS = (
     "strict_high",
     "lenient",
     "unanswered",
-    "cut_at_length",
+    *outcomes.columns("model"),
     "n",
     "undefined",
     "reasons",
@@ -32,21 +32,22 @@ COLUMNS = (
 def build(frames: Frames) -> pd.DataFrame:
     """One row per model, conflict type and steering, the unsteered first (paper, table 4).
 
-    `strict_low` and `strict_high` bound the 95 % Wilson interval; `unanswered` and
-    `cut_at_length` are counts, and `reasons` says why there was no answer.
+    `strict_low` and `strict_high` bound the 95 % Wilson interval; `unanswered` is a count, and
+    `reasons` says why there was no answer.
     """
     import pandas as pd
 
     rows = []
     for key, found in frames["conflict_accuracy"].groupby(list(KEYS)):
+        silent = found["outcome"] == "unanswered"
         low, high = estimates.wilson_interval(found["strict"])
         row = dict(zip(KEYS, key, strict=True)) | {
             "strict": estimates.mean(found["strict"]),
             "strict_low": low,
             "strict_high": high,
             "lenient": estimates.mean(found["lenient"]),
-            "unanswered": int((found["outcome"] == "unanswered").sum()),
-            "cut_at_length": int((found["finish"] == "length").sum()),
+            "unanswered": int(silent.sum()),
+            **outcomes.of_responses(found["finish"], silent),
             "n": len(found),
             "undefined": int(found["strict"].isna().sum()),
             "reasons": count_reasons(found["reason"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
+from ctxaudit.report import outcomes
 from ctxaudit.report.frames import Frames
 from ctxaudit.report.measures import measure, parameter_values, summary
 
@@ -12,9 +13,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STUDY = "overlap"
-READS = ("metrics",)
+READS = ("metrics", "examples", "candidates")
 
 MEASURES = ("cac", "cac_chance", "gain", "util", "rmi", "bcs", "aps")
+COLUMNS = (
+    *("dataset", "model", "method", "k", "rho", *MEASURES),
+    *outcomes.OF_CONTEXTS,
+    *("n", "undefined", "reasons"),
+)
 
 
 def build(frames: Frames) -> pd.DataFrame:
@@ -26,6 +32,7 @@ def build(frames: Frames) -> pd.DataFrame:
     metrics = metrics[metrics["metric"].isin(MEASURES) & metrics["variant"].isin(["base", "both"])]
     rows = []
     for (dataset, model, method), found in metrics.groupby(["dataset", "model", "method"]):
+        replies = outcomes.of_contexts(frames, dataset)
         sizes = parameter_values(found, "k")
         persistences = parameter_values(found, "rho")
         for k, rho in itertools.product(sizes or [""], persistences or [""]):
@@ -37,6 +44,5 @@ def build(frames: Frames) -> pd.DataFrame:
                 "rho": float(rho or "nan"),
                 **summary({name: measure(found, name, k=k, rho=rho) for name in MEASURES}),
             }
-            rows.append(row)
-    columns = ["dataset", "model", "method", "k", "rho", *MEASURES, "n", "undefined", "reasons"]
-    return pd.DataFrame(rows, columns=columns).astype({"k": "Int64"})
+            rows.append(outcomes.with_reasons(row, replies))
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"k": "Int64"})

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ctxaudit.reasons import count_reasons
-from ctxaudit.report import estimates
+from ctxaudit.report import estimates, outcomes
 from ctxaudit.report.frames import Frames
 
 if TYPE_CHECKING:
@@ -15,14 +15,21 @@ if TYPE_CHECKING:
 STUDY = "overlap"
 READS = ("examples", "candidates")
 
-COLUMNS = ("dataset", "measure", "value", "unit", "n", "undefined", "reasons")
+COLUMNS = (
+    *("dataset", "measure", "value", "unit"),
+    *outcomes.OF_CONTEXTS,
+    *("n", "undefined", "reasons"),
+)
 
 
 def build(frames: Frames) -> pd.DataFrame:
     """One row per dataset and measure; `unit` says what `n` and `undefined` count."""
     import pandas as pd
 
-    rows = [*_context_rows(frames["examples"]), *_candidate_rows(frames["candidates"])]
+    rows = [
+        outcomes.with_reasons(row, outcomes.of_contexts(frames, row["dataset"]))
+        for row in (*_context_rows(frames["examples"]), *_candidate_rows(frames["candidates"]))
+    ]
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     return table.sort_values("dataset", kind="stable", ignore_index=True)
 

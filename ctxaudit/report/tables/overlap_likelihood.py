@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxaudit.report import outcomes
 from ctxaudit.report.frames import Frames
 from ctxaudit.report.measures import measure, parameter_values, summary
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STUDY = "overlap"
-READS = ("metrics",)
+READS = ("metrics", "examples", "candidates")
 
 
 def build(frames: Frames) -> pd.DataFrame:
@@ -28,5 +29,6 @@ def build(frames: Frames) -> pd.DataFrame:
         measures = [measure(found, "drop_at_k", k=k) for k in drops]
         measures += [measure(found, "lds", masks=masks) for masks in ("held-out", "all")]
         row = dict(zip(keys, key, strict=True)) | summary(dict(zip(names, measures, strict=True)))
-        rows.append(row)
-    return pd.DataFrame(rows, columns=[*keys, *names, "n", "undefined", "reasons"])
+        rows.append(outcomes.with_reasons(row, outcomes.of_contexts(frames, row["dataset"])))
+    columns = [*keys, *names, *outcomes.OF_CONTEXTS, "n", "undefined", "reasons"]
+    return pd.DataFrame(rows, columns=columns)

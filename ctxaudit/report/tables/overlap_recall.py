@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxaudit.reasons import count_reasons
-from ctxaudit.report import estimates
+from ctxaudit.report import estimates, outcomes
 from ctxaudit.report.frames import Frames
 
 if TYPE_CHECKING:
     import pandas as pd
 
 STUDY = "overlap"
-READS = ("recall",)
+READS = ("recall", "examples", "candidates")
 
 COLUMNS = (
     "dataset",
@@ -23,6 +23,7 @@ COLUMNS = (
     "tuned_with",
     "gap",
     "learned",
+    *outcomes.OF_CONTEXTS,
     "n",
     "undefined",
     "reasons",
@@ -62,5 +63,5 @@ def build(frames: Frames) -> pd.DataFrame:
             # A question may lack its value in several of the four cells, for one reason.
             "reasons": count_reasons(missing.drop_duplicates(["example_id", "reason"])["reason"]),
         }
-        rows.append(row)
+        rows.append(outcomes.with_reasons(row, outcomes.of_contexts(frames, dataset)))
     return pd.DataFrame(rows, columns=list(COLUMNS))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxaudit.report import outcomes
 from ctxaudit.report.frames import Frames
 from ctxaudit.report.measures import measure, summary
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STUDY = "overlap"
-READS = ("metrics",)
+READS = ("metrics", "examples", "candidates")
 
 
 def build(frames: Frames) -> pd.DataFrame:
@@ -21,9 +22,10 @@ def build(frames: Frames) -> pd.DataFrame:
     metrics = frames["metrics"]
     metrics = metrics[metrics["metric"].isin(["ssp", "auc"]) & (metrics["variant"] == "tuned")]
     keys = ["dataset", "model", "method"]
-    rows = [
-        dict(zip(keys, key, strict=True))
-        | summary({name: measure(found, name) for name in ("ssp", "auc")})
-        for key, found in metrics.groupby(keys)
-    ]
-    return pd.DataFrame(rows, columns=[*keys, "ssp", "auc", "n", "undefined", "reasons"])
+    rows = []
+    for key, found in metrics.groupby(keys):
+        measures = {name: measure(found, name) for name in ("ssp", "auc")}
+        row = dict(zip(keys, key, strict=True)) | summary(measures)
+        rows.append(outcomes.with_reasons(row, outcomes.of_contexts(frames, row["dataset"])))
+    columns = [*keys, "ssp", "auc", *outcomes.OF_CONTEXTS, "n", "undefined", "reasons"]
+    return pd.DataFrame(rows, columns=columns)
