@@ -73,7 +73,7 @@ def _tell(path: str, num_examples: int, omitted: Counter[str], odd: Counter[str]
 def _oddities(example: Example) -> Iterator[str]:
     if QUIRK in example.tags:
         yield example.tags[QUIRK]
-    if any(_WRONGLY_DECODED.search(text) for text in _texts(example)):
+    if any(not text.isascii() and _WRONGLY_DECODED.search(text) for text in _texts(example)):
         yield "text that looks wrongly decoded"
 
 
