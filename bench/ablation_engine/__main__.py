@@ -26,7 +26,7 @@ STANDARD = {"num_sources": 6, "source_tokens": 100, "response_tokens": 41}
 BARE_BATCHES = (1, 2, 4, 8)
 NUM_SOURCES = (2, 4, 6, 8, 10, 12)
 SOURCE_TOKENS = (25, 50, 100, 200, 350, 500)
-SAMPLE = 64
+SAMPLE = 16
 """One-by-one scoring of more subsets than this is measured on so many and scaled."""
 
 
@@ -111,7 +111,7 @@ def _sweep(
 ) -> Iterator[dict[str, Any]]:
     """Costs of all subsets of growing cases."""
     for value in values:
-        case = cases.make(model, **{**others, key: value, "response_tokens": 16})
+        case = cases.make(model, **{**others, key: value, "response_tokens": 8})
         num_subsets = len(all_masks(len(case.example.sources)))
         draw_from = np.random.default_rng(0)
         chosen = draw_from.choice(num_subsets, min(num_subsets, SAMPLE), replace=False)
