@@ -165,6 +165,12 @@ def test_all_short_answers_are_kept(write):
     assert example.context[0].answers == ((8, 13), (19, 23))
 
 
+def test_a_unit_without_text_is_empty(write):
+    candidates = [*CANDIDATES[:1], span((11, 13), top_level=True)]
+    (example,) = read(write(changed(long_answer_candidates=candidates)))
+    assert example.context[0].units == ((6, 25), (25, 25))
+
+
 def test_of_five_annotations_the_first_with_a_long_answer_counts(write):
     five = [NOTHING, annotation(short=(), long=TABLE), annotation(), NOTHING, NOTHING]
     assert gold(write, *five) == ("Odense", "long", "table")

@@ -102,6 +102,12 @@ def test_an_answer_that_is_not_at_its_offset_has_no_span_and_is_counted(write, c
     assert "1 examples with an answer that does not stand at its offset" in caplog.text
 
 
+def test_an_offset_from_the_end_is_none(write):
+    assert CONTEXT.endswith("paljon.")
+    (example,) = read(write(nested(changed(answers=[{"text": "paljon.", "answer_start": -7}]))))
+    assert example.context[0].answers == ()
+
+
 def test_a_question_without_an_answer_is_left_out_and_counted(write, caplog):
     with caplog.at_level(logging.INFO):
         read(write(nested(QUESTION, changed(id="finnish-1-0", answers=[]))))
