@@ -41,8 +41,13 @@ def of_questions(
     scoring: Scoring,
     tokenizer: Any,
 ) -> Iterator[Demand]:
-    """The least that each question needs: no source, and its longest option."""
+    """The least that each question needs: no source, and its longest option.
+
+    Raises:
+        UserError: if an example cannot be evaluated.
+    """
     for example in examples:
+        choices.check(example, scoring)
         shown = choices.shown(example, scoring)
         answers = (choices.answer(example, choice, scoring) for choice in example.choices)
         yield Demand(

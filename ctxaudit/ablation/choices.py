@@ -34,7 +34,12 @@ def answer(example: Example, response: str, scoring: Scoring) -> str:
 
 
 def check(example: Example, scoring: Scoring) -> None:
-    """UserError if the example has no gold option, or more options than letters."""
+    """UserError if the example has no options, no gold one, or more options than letters."""
+    if not example.choices:
+        raise UserError(
+            f"example '{example.id}': choices: none; free-form questions can be loaded but not "
+            "evaluated yet, so take a multiple-choice set (loader wmdp)"
+        )
     if example.gold not in example.choices:
         raise UserError(
             f"example '{example.id}': gold: {example.gold!r} is not one of its choices "

@@ -11,6 +11,7 @@ from statistics import fmean
 from typing import Any, TypeVar
 
 from ctxaudit import plugins
+from ctxaudit.ablation.choices import Scoring, check
 from ctxaudit.artifacts import jsonl
 from ctxaudit.config.overlap import Chunking, OverlapDataset
 from ctxaudit.config.planning import Planning
@@ -101,7 +102,10 @@ def measure(config: Config) -> Workload:
     return Workload(
         retain=_corpus("retain", overlap.corpora.retain, overlap.chunking, planning),
         forget=_corpus("forget", overlap.corpora.forget, overlap.chunking, planning),
-        questions={n: _questions(n, d, planning) for n, d in overlap.datasets.items()},
+        questions={
+            n: _questions(n, d, overlap.answering.scoring, planning)
+            for n, d in overlap.datasets.items()
+        },
         instances={n: _instances(n, p, planning) for n, p in config.conflict.instances.items()},
         assumed=tuple(name for name, path in paths.items() if not Path(path).exists()),
     )
@@ -132,7 +136,9 @@ def _corpus(name: str, path: str, chunking: Chunking, planning: Planning) -> Cor
     )
 
 
-def _questions(name: str, dataset: OverlapDataset, planning: Planning) -> QuestionLoad:
+def _questions(
+    name: str, dataset: OverlapDataset, scoring: Scoring, planning: Planning
+) -> QuestionLoad:
     if not Path(dataset.path).exists():
         return QuestionLoad(
             num_examples=_stated(planning.num_examples, name, dataset.path, "num_examples"),
@@ -142,6 +148,8 @@ def _questions(name: str, dataset: OverlapDataset, planning: Planning) -> Questi
         )
     loaded = plugins.load("datasets", dataset.loader).load(dataset.path)
     examples = list(sampling.sample(loaded, num_examples=dataset.num_examples, seed=dataset.seed))
+    for example in examples:
+        check(example, scoring)
     choices = [choice for example in examples for choice in example.choices]
     return QuestionLoad(
         num_examples=len(examples),

@@ -41,6 +41,15 @@ def test_a_question_needs_its_prompt_without_sources_and_its_longest_option():
     assert "'q'" in found.name
 
 
+def test_a_free_form_question_is_refused_by_name():
+    free = replace(QUESTION, choices=())
+    asked = preflight.of_questions(
+        [free], template=COMBINED, scoring="option_text", tokenizer=tiny_models.tokenizer()
+    )
+    with pytest.raises(UserError, match="example 'q': choices: none; free-form"):
+        list(asked)
+
+
 def test_listed_options_are_part_of_the_prompt():
     (found,) = preflight.of_questions(
         [QUESTION], template=COMBINED, scoring="letter", tokenizer=tiny_models.tokenizer()
