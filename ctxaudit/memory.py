@@ -1,8 +1,10 @@
 """How many tokens one forward pass may hold: estimated from the model, lowered when memory ends."""
 
+import itertools
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import psutil
@@ -19,6 +21,9 @@ OUT_OF_MEMORY = (RuntimeError, MemoryError)
 _SHARE = 0.6
 """Of the free memory, what a pass may take: the estimate leaves out allocator and kernels."""
 
+
+_WORDS_FOR_IT = ("can't allocate memory", "out of memory", "ALLOC_FAILED", "bad_alloc")
+"""On a CPU torch has no class of its own for it, and CUDA's libraries have theirs."""
 
 _LEAST_ESTIMATE = 256
 """An estimate below this is not believed; only an attempt that failed goes lower."""
@@ -76,7 +81,7 @@ class PassLimit:
 def pass_limit(network: Any) -> PassLimit:
     """The limit of a model whose weights are loaded, from its configuration and the free memory."""
     config = network.config.get_text_config()
-    heads = config.num_attention_heads
+    heads = getattr(config, "num_attention_heads", 1)
     head_dim = getattr(config, "head_dim", None) or config.hidden_size // heads
     cached = 2 * (getattr(config, "num_key_value_heads", None) or heads) * head_dim
     inner = getattr(config, "intermediate_size", None) or 4 * config.hidden_size
@@ -84,10 +89,12 @@ def pass_limit(network: Any) -> PassLimit:
     elements = 8 * config.hidden_size + 3 * inner + config.num_hidden_layers * cached
     size = network.dtype.itemsize
     kinds_of_masks = len(set(getattr(config, "layer_types", None) or ["full_attention"]))
+    # Eager attention keeps every head's weights, before and after its softmax.
+    weights = 2 * heads * max(size, 4) if config._attn_implementation == "eager" else 0
     return PassLimit(
         token_bytes=size * (elements + config.vocab_size),
         # The mask itself and the booleans that it is made from.
-        pair_bytes=kinds_of_masks * (size + 2),
+        pair_bytes=kinds_of_masks * (size + 2) + weights,
         free_bytes=_SHARE * _free_bytes(network.device),
     )
 
@@ -120,10 +127,11 @@ def run_in_batches(
         UserError: if one sequence alone does not fit the memory.
     """
     start = 0
+    longest = max((lengths[index] for index in order), default=0)
     while start < len(order):
-        longest = max(lengths[index] for index in order[start:])
         tokens = limit.tokens(longest=longest, at_most=max_tokens or longest * len(order))
-        count = _rows_that_fit([lengths[i] for i in order[start:]], tokens, max_rows, max_spread)
+        following = (lengths[order[at]] for at in range(start, len(order)))
+        count = _rows_that_fit(following, tokens, max_rows, max_spread)
         batch = list(order[start : start + count])
         width = max(lengths[index] for index in batch)
         try:
@@ -136,24 +144,24 @@ def run_in_batches(
 
 
 def _rows_that_fit(
-    lengths: Sequence[int], tokens: int, max_rows: int | None, max_spread: int | None
+    lengths: Iterable[int], tokens: int, max_rows: int | None, max_spread: int | None
 ) -> int:
     """How many of the first sequences make one batch; at least 1."""
-    shortest = longest = lengths[0]
-    for count, length in enumerate(lengths[:max_rows]):
+    count, shortest, longest = 0, sys.maxsize, 0
+    for length in itertools.islice(lengths, max_rows):
         shortest, longest = min(shortest, length), max(longest, length)
         too_many = longest * (count + 1) > tokens
         too_far = max_spread is not None and longest - shortest > max_spread
         if count and (too_many or too_far):
-            return count
-    return len(lengths[:max_rows])
+            break
+        count += 1
+    return count
 
 
 def _is_about_memory(error: BaseException) -> bool:
-    # On a CPU torch has no class of its own for it.
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or (
-        "can't allocate memory" in str(error)
-    )
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    return any(words in str(error) for words in _WORDS_FOR_IT)
 
 
 def _free_bytes(device: torch.device) -> float:
@@ -162,7 +170,16 @@ def _free_bytes(device: torch.device) -> float:
         return float(torch.cuda.mem_get_info(device)[0] + unused)
     free = float(psutil.virtual_memory().available)
     # SLURM grants a job less than the machine has.
-    granted = os.environ.get("SLURM_MEM_PER_NODE", "")
-    if granted.isdigit():
-        free = min(free, float(granted) * 2**20 - psutil.Process().memory_info().rss)
+    granted = _granted_by_slurm()
+    if granted is not None:
+        free = min(free, granted - psutil.Process().memory_info().rss)
     return max(free, 0.0)
+
+
+def _granted_by_slurm() -> float | None:
+    """Bytes that the job was granted on this node; SLURM names them in one of two ways."""
+    per_node = os.environ.get("SLURM_MEM_PER_NODE", "")
+    if per_node.isdigit():
+        return float(per_node) * 2**20
+    per_cpu, cpus = (os.environ.get(f"SLURM_{n}", "") for n in ("MEM_PER_CPU", "CPUS_ON_NODE"))
+    return float(per_cpu) * float(cpus) * 2**20 if per_cpu.isdigit() and cpus.isdigit() else None

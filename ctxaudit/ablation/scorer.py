@@ -7,7 +7,7 @@ from ctxaudit.ablation.plain import LogProbs, Scored, TokenPair, score_plain
 from ctxaudit.ablation.shared import score_shared, supports
 from ctxaudit.ablation.store import ScoreStore
 from ctxaudit.errors import UserError
-from ctxaudit.logs import logger
+from ctxaudit.logs import logger, progress
 from ctxaudit.models import LanguageModel
 
 
@@ -47,7 +47,8 @@ def score(
     distinct = list(dict.fromkeys(pairs))
     scores = _stored(distinct, store)
     todo = [pair for pair in distinct if pair not in scores]
-    for index, logprobs in _compute(model, todo, batch_tokens):
+    scored = _compute(model, todo, batch_tokens)
+    for index, logprobs in progress(scored, total=len(todo), label="scoring"):
         scores[todo[index]] = logprobs
         if store is not None:
             store.put(store.key(*todo[index]), logprobs)
@@ -92,5 +93,5 @@ def _compute(
         return iter(())
     if supports(model):
         return score_shared(model, pairs, batch_tokens=batch_tokens)
-    logger.info("no prefix sharing for %s: plain batches", model.network.config.model_type)
+    logger.warning("no prefix sharing for %s: plain batches", model.network.config.model_type)
     return score_plain(model, pairs, batch_tokens=batch_tokens)

@@ -23,13 +23,40 @@ _CPU_CHUNK = 512
 """Larger chunks are no faster: their masks grow with their square."""
 
 
+_SHARING = {
+    "gemma2",
+    "gemma3",
+    "gemma3_text",
+    "gpt_neox",
+    "gpt_oss",
+    "llama",
+    "mistral",
+    "qwen2",
+    "qwen3",
+}
+"""Families, by the `model_type` of their text model, that are tested to give what single passes
+give. Others may have what a mask and positions cannot say, such as states or biases by distance."""
+
+_BY_LENGTH = {"dynamic", "longrope"}
+"""Rotary embeddings that depend on the length of the whole pass."""
+
+
 def supports(model: LanguageModel) -> bool:
-    """Whether the model's attention is all full or sliding-window, per layer and by config."""
-    config = model.network.config
+    """Whether the model's attention is known to be all said by a mask and positions."""
+    config = model.network.config.get_text_config()
     layers = set(getattr(config, "layer_types", None) or ())
+    if config.model_type not in _SHARING or rope_types(config) & _BY_LENGTH:
+        return False
     if not layers:
         return getattr(config, "sliding_window", None) is None
     return layers <= {"full_attention", "sliding_attention"}
+
+
+def rope_types(config: Any) -> set[str]:
+    """Kinds of rotary embedding that a text model's configuration names, over all its layers."""
+    stated = getattr(config, "rope_parameters", None) or {}
+    parts = [stated, *(part for part in stated.values() if isinstance(part, dict))]
+    return {str(part["rope_type"]) for part in parts if "rope_type" in part}
 
 
 def score_shared(
@@ -137,7 +164,7 @@ def _attention_mask(model: LanguageModel, tree: Trie, chunk: IntArray, cached: I
     )
     row, row_depth = column[len(cached) :, None], depth[len(cached) :, None]
     ancestors = (column <= row) & (row < end)
-    config = model.network.config
+    config = model.network.config.get_text_config()
     if "sliding_attention" not in (getattr(config, "layer_types", None) or ()):
         return _additive(ancestors, dtype)
     near = row_depth - depth < config.sliding_window

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ctxaudit.artifacts import writing
+from ctxaudit.errors import UserError
 from ctxaudit.logs import logger
 
 LogProbs = npt.NDArray[np.float32]
@@ -63,7 +64,12 @@ class ScoreStore:
         traceback: TracebackType | None,
     ) -> None:
         """Write what is pending, also after an error: scores that were paid for stay."""
-        self.flush()
+        try:
+            self.flush()
+        except UserError:
+            # The error that ends the block is the one to show.
+            if error is None:
+                raise
 
     def key(self, prompt: Sequence[int], response: Sequence[int]) -> bytes:
         """The address of a score: 32 bytes over scorer, prompt ids and response ids."""
@@ -91,8 +97,14 @@ class ScoreStore:
         columns = [pa.array(list(self._pending), _SCHEMA.types[0])]
         columns.append(pa.array(list(self._pending.values()), _SCHEMA.types[1]))
         table = pa.Table.from_arrays(columns, schema=_SCHEMA)
-        with writing.replacing(self._folder / f"{uuid.uuid4().hex}.parquet") as new:
-            pq.write_table(table, new)
+        try:
+            with writing.replacing(self._folder / f"{uuid.uuid4().hex}.parquet") as new:
+                pq.write_table(table, new)
+        except OSError as fault:
+            raise UserError(
+                f"{self._folder}: scores cannot be written: {fault.strerror or fault}; make room "
+                "there and run again, what was written before is kept"
+            ) from None
         self._written.update(self._pending)
         self._pending.clear()
 

@@ -15,7 +15,6 @@ from ctxaudit.ablation.scorer import ScoreRequest, check, score
 from ctxaudit.ablation.store import ScoreStore
 from ctxaudit.errors import UserError
 from ctxaudit.interface import Ablations, Answers, BoolArray, Example, FloatArray, Response
-from ctxaudit.logs import progress
 from ctxaudit.matching import matched
 from ctxaudit.models import LanguageModel
 from ctxaudit.prompts import PromptTemplate
@@ -176,9 +175,8 @@ def _score_tasks(
     _check_longest(tasks, model, template)
     rows = [(task, row) for task in range(len(tasks)) for row in _by_prefix(tasks[task].masks)]
     asked = (
-        (place, _requests(tasks[task], tasks[task].masks[row], model, template))
-        for place in progress(rows, total=len(rows), label="scoring")
-        for task, row in [place]
+        ((task, row), _requests(tasks[task], tasks[task].masks[row], model, template))
+        for task, row in rows
     )
     found: dict[tuple[int, int], list[LogProbs]] = {}
     for group in _groups(asked):

@@ -135,7 +135,7 @@ class Overlap(Section):
     corpora: Corpora
     target_models: list[Name] = Field(min_length=1)
     num_shards: int = Field(
-        1, ge=1, description="Jobs that each stage of a model on a dataset is cut into."
+        1, ge=1, description="Jobs that answers, ablations and token distances are cut into."
     )
     chunking: Chunking
     embedding: Embedding

@@ -68,7 +68,12 @@ class Config(Section):
     @model_validator(mode="after")
     def _engines_serve_target_models(self) -> "Config":
         targets = self.conflict.target_models
-        for name in self.conflict.generation.engines:
+        for name, engine in self.conflict.generation.engines.items():
+            if engine in self.models and self.models[engine].kind != "endpoint":
+                raise ValueError(
+                    f"conflict.generation.engines.{name}: '{engine}' is a model of this process; "
+                    "allowed: models of kind endpoint"
+                )
             if name not in targets:
                 raise ValueError(
                     f"conflict.generation.engines: '{name}' is not one of conflict.target_models; "

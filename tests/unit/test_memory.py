@@ -103,3 +103,32 @@ def test_generation_goes_on_in_smaller_batches(monkeypatch):
     assert generate(model, prompts, max_new_tokens=4, batch_size=4) == expected
     assert rows[:3] == [4, 2, 1]
     assert set(rows[2:]) == {1}
+
+
+def test_eager_attention_keeps_the_weights_of_every_head(monkeypatch):
+    monkeypatch.setattr("ctxaudit.memory._free_bytes", lambda device: 1e9)
+    network = tiny_models.llama().network
+    before = pass_limit(network).tokens(longest=10_000, at_most=10**9)
+    network.set_attn_implementation("eager")
+    after = pass_limit(network).tokens(longest=10_000, at_most=10**9)
+    # 4 heads in float32, twice, beside a mask of 6 bytes; activations count too.
+    assert after < before / 2
+
+
+def test_slurm_may_grant_memory_per_cpu(monkeypatch):
+    network = tiny_models.llama().network
+    before = pass_limit(network).tokens(longest=10, at_most=10**12)
+    monkeypatch.setenv("SLURM_MEM_PER_CPU", "1")
+    assert pass_limit(network).tokens(longest=10, at_most=10**12) == before
+    monkeypatch.setenv("SLURM_CPUS_ON_NODE", "2")
+    assert pass_limit(network).tokens(longest=10, at_most=10**12) < before / 10
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["CUDA error: out of memory", "cuBLAS failed: CUBLAS_STATUS_ALLOC_FAILED", "std::bad_alloc"],
+)
+def test_libraries_have_words_of_their_own_for_it(words):
+    limit = PassLimit(token_bytes=1, pair_bytes=0, free_bytes=1e9)
+    limit.lower(RuntimeError(words), num_tokens=600, divisible=True)
+    assert limit.tokens(longest=1, at_most=10**6) == 300

@@ -1,5 +1,6 @@
 import logging
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,15 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import (
     Gemma2Config,
+    Gemma3Config,
     Gemma3TextConfig,
+    GPTNeoConfig,
+    GPTNeoXConfig,
     GptOssConfig,
     LlamaConfig,
     MistralConfig,
+    Qwen2Config,
     Qwen3Config,
 )
 from transformers.models.auto import AutoModelForCausalLM
 
-from ctxaudit.ablation.plain import score_plain
+from ctxaudit.ablation.plain import score_plain, token_logprobs
 from ctxaudit.ablation.scorer import ScoreRequest, score
 from ctxaudit.ablation.shared import score_shared, supports
 from ctxaudit.ablation.store import ScoreStore
@@ -54,8 +59,38 @@ CONFIGS = {
         rope_parameters={"rope_type": "default", "rope_theta": 1e4},
     ),
     "mistral": lambda: MistralConfig(**SIZES, sliding_window=5),
+    # A model of text and images keeps the sizes of its text model one level down.
+    "gemma3 with images": lambda: Gemma3Config(
+        text_config=Gemma3TextConfig(**SIZES, **SLIDING),
+        vision_config={
+            "hidden_size": 8,
+            "intermediate_size": 8,
+            "num_hidden_layers": 1,
+            "num_attention_heads": 1,
+            "image_size": 28,
+            "patch_size": 14,
+        },
+        mm_tokens_per_image=4,
+    ),
+    "qwen2": lambda: Qwen2Config(**SIZES),
+    "gpt_neox": lambda: GPTNeoXConfig(
+        **{name: value for name, value in SIZES.items() if name != "num_key_value_heads"}
+    ),
+    # Its local layers are known to no mask of ours.
+    "gpt_neo": lambda: GPTNeoConfig(
+        vocab_size=50,
+        hidden_size=32,
+        num_layers=2,
+        num_heads=4,
+        attention_types=[[["global", "local"], 1]],
+        window_size=5,
+        max_position_embeddings=WINDOW,
+        bos_token_id=0,
+        eos_token_id=0,
+    ),
 }
-SHARING = sorted(CONFIGS.keys() - {"mistral"})
+PLAIN = {"mistral", "gpt_neo"}
+SHARING = sorted(CONFIGS.keys() - PLAIN)
 
 
 @cache
@@ -274,17 +309,64 @@ def test_another_error_than_memory_is_not_swallowed(monkeypatch):
         score(model, [ScoreRequest((1, 2), (3,), "e")], batch_tokens=16)
 
 
-def test_a_model_whose_cache_cannot_be_shared_is_scored_plainly_and_says_so(caplog):
-    model, pairs = tiny("mistral"), subsets_with_options()
+@pytest.mark.parametrize("kind", sorted(PLAIN))
+def test_a_model_whose_cache_cannot_be_shared_is_scored_plainly_and_says_so(kind, caplog):
+    model, pairs = tiny(kind), subsets_with_options()
     assert not supports(model)
     asked = [ScoreRequest(p, r, "e") for p, r in pairs]
     with caplog.at_level(logging.INFO, logger="ctxaudit"):
         scored = dict(enumerate(score(model, asked, batch_tokens=100)))
     assert_matches_reference(model, pairs, scored)
-    assert "mistral" in caplog.text.lower()
+    assert f"no prefix sharing for {kind}" in caplog.text
+
+
+@pytest.mark.parametrize("rope_type", ["dynamic", "longrope"])
+def test_positions_that_depend_on_the_length_of_a_pass_are_not_shared(rope_type):
+    config = LlamaConfig(**SIZES, rope_parameters={"rope_type": "default", "rope_theta": 1e4})
+    config.rope_parameters["rope_type"] = rope_type
+    network = SimpleNamespace(config=config)
+    assert not supports(LanguageModel(lambda: network, None, digest="d", max_tokens=WINDOW))
+
+
+def test_the_cache_holds_the_ancestors_of_the_next_token_alone(monkeypatch):
+    model, pairs = tiny("llama"), subsets_with_options(num_sources=5, length=6)
+    longest = max(len(prompt) + len(response) for prompt, response in pairs)
+    held, forward = [], model.network.forward
+
+    def look(*args, cache, **kwargs):
+        held.append(cache.get_seq_length())
+        return forward(*args, cache=cache, **kwargs)
+
+    monkeypatch.setattr(model.network, "forward", look)
+    score(model, [ScoreRequest(p, r, "e") for p, r in pairs], batch_tokens=16)
+    assert len(held) > 10
+    assert 0 < max(held) < longest
+
+
+@pytest.mark.parametrize("kind", ["llama", "mistral"])
+def test_logits_are_computed_where_a_response_token_is_predicted_and_nowhere_else(
+    kind, monkeypatch
+):
+    model = tiny(kind)
+    # Responses of one length with prompts of another: no batch has a row to waste.
+    pairs = [((1, 2, 3, 4, number), (5, 6, number)) for number in (7, 8, 9)]
+    head, rows = model.network.get_output_embeddings(), []
+    hook = head.register_forward_hook(lambda _, __, out: rows.append(out.numel() // out.shape[-1]))
+    score(model, [ScoreRequest(p, r, "e") for p, r in pairs], batch_tokens=64)
+    hook.remove()
+    assert sum(rows) == 9
 
 
 def test_half_precision_weights_still_get_a_float32_log_softmax():
+    # Logits that bfloat16 holds exactly; their log-softmax it does not.
+    logits = torch.randn(7, 50, generator=torch.Generator().manual_seed(0)).bfloat16()
+    rows, tokens = np.arange(7), np.arange(7) * 5
+    expected = logits.double().log_softmax(dim=-1)[rows, tokens].numpy()
+    found = token_logprobs(logits, rows, tokens)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+
+
+def test_half_precision_is_near_full_precision():
     model, pairs = tiny("llama", torch.bfloat16), subsets_with_options()
     scored = score(model, [ScoreRequest(p, r, "e") for p, r in pairs], batch_tokens=64)
     # bfloat16 has 8 bits of mantissa, so logits of size 10 are off by some hundredths.

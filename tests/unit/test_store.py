@@ -8,6 +8,7 @@ import pytest
 
 from ctxaudit.ablation import store as module
 from ctxaudit.ablation.store import ScoreStore
+from ctxaudit.errors import UserError
 
 SCORER = "a" * 64
 
@@ -116,3 +117,27 @@ def test_a_lost_folder_is_an_empty_store(tmp_path):
     shutil.rmtree(tmp_path / SCORER[:16])
     with ScoreStore(tmp_path, SCORER) as store:
         assert store.get([store.key([1], [1])]) == [None]
+
+
+def test_what_waited_long_is_written_without_being_asked(tmp_path, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("ctxaudit.ablation.store.time.monotonic", lambda: now[0])
+    with ScoreStore(tmp_path, "s" * 64) as store:
+        store.put(store.key([1], [2]), np.zeros(1, dtype=np.float32))
+        assert not list(tmp_path.rglob("*.parquet"))
+        now[0] = 21.0
+        store.put(store.key([1], [3]), np.zeros(1, dtype=np.float32))
+        assert len(list(tmp_path.rglob("*.parquet"))) == 1
+
+
+def test_a_full_disk_is_said_in_one_sentence(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("ctxaudit.ablation.store.pq.write_table", refuse)
+    store = ScoreStore(tmp_path, "s" * 64)
+    store.put(store.key([1], [2]), np.zeros(1, dtype=np.float32))
+    with pytest.raises(UserError, match="scores cannot be written: No space left on device"):
+        store.flush()
+    with pytest.raises(KeyError), store:
+        raise KeyError("the error to show")

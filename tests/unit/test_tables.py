@@ -1,3 +1,6 @@
+import itertools
+from operator import eq
+
 import numpy as np
 import pytest
 
@@ -168,3 +171,26 @@ def test_an_overlong_prompt_of_the_last_example_stops_before_the_first_is_scored
     ):
         ablations(model, examples, responses, masks, store=store)
     assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_subsets_are_scored_in_the_order_in_which_they_share_most(model, monkeypatch):
+    seen = []
+
+    def record(model, requests, *, batch_tokens, store):
+        seen.extend(request.prompt for request in requests)
+        return [np.zeros(len(request.response), dtype=np.float32) for request in requests]
+
+    monkeypatch.setattr("ctxaudit.ablation.tables.score", record)
+    monkeypatch.setattr("ctxaudit.ablation.tables._GROUP_TOKENS", 1)
+    response = Response(example_id="q1", text="w1", finish="stop")
+    ablations(model, [example(1, num_sources=4)], [response], [all_masks(4)])
+    assert len(seen) == 16
+
+    def new_tokens(order):
+        shared = (
+            sum(itertools.accumulate(map(eq, one, other), lambda a, b: a and b))
+            for one, other in itertools.pairwise(order)
+        )
+        return sum(map(len, order)) - sum(shared)
+
+    assert new_tokens(seen) == new_tokens(sorted(seen))

@@ -126,8 +126,8 @@ def test_shards_make_the_same_table_and_score_nothing_again(
         ({"conflict.steering.layers": [0]}, "conflict.steering.layers.0"),
         ({"overlap.reranking.judge": "gpt"}, "unknown model 'gpt'; available: minilm, smollm2"),
         (
-            {"conflict.generation.engines": {"smollm2": "minilm", "qwen": "minilm"}},
-            "conflict.generation.engines: 'qwen' is not one of conflict.target_models",
+            {"conflict.generation.engines": {"smollm2": "minilm"}},
+            "engines.smollm2: 'minilm' is a model of this process",
         ),
     ],
 )
