@@ -204,7 +204,13 @@ class BatchConnection:
             try:
                 return act()
             # A body of another form fails where its fields are read.
-            except (openai.OpenAIError, ValueError, AttributeError, TypeError) as error:
+            except (
+                openai.OpenAIError,
+                ValueError,
+                AttributeError,
+                TypeError,
+                RecursionError,
+            ) as error:
                 fault = faults.classify(error, [], self.key)
             if fault.kind not in RETRIED or attempt >= self._model.traffic.max_attempts:
                 raise self._given_up(what, fault, attempt) from None

@@ -77,7 +77,7 @@ def read(
         try:
             value = redaction.redact(json.loads(text), secret)
             key, end = value["custom_id"], _end(value, sent, secret)
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             num_unreadable += 1
         else:
             yield str(key), end

@@ -69,7 +69,7 @@ class Connection:
             return wire.read(redaction.redact(json.loads(reply.text), self._key))
         except TimeoutError:
             raise CallError("timeout", "no reply in time", billed=True) from None
-        except (openai.OpenAIError, wire.UnreadableReplyError, ValueError) as error:
+        except (openai.OpenAIError, ValueError, RecursionError) as error:
             raise faults.classify(error, [*fields], self._key) from None
 
 

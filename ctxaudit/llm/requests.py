@@ -131,8 +131,8 @@ class Completion:
         text: What it wrote, or the likeliest of the request's choices.
         finish: `stop`, `length` if the limit cut it, `refusal` by the model or a filter, or
             `error` if the endpoint names any other end.
-        prompt_tokens: Tokens read.
-        new_tokens: Tokens written, or scored where the answers are a closed set.
+        prompt_tokens: Tokens read; None if the endpoint gave no number that can be believed.
+        new_tokens: Tokens written, or scored where the answers are a closed set; likewise.
         choice_logprobs: Log-probability of each choice with its end token, nats; empty where
             the backend does not score choices.
         model: The model's name as the endpoint gave it; empty in this process.
@@ -141,8 +141,8 @@ class Completion:
 
     text: str
     finish: Finish
-    prompt_tokens: int = 0
-    new_tokens: int = 0
+    prompt_tokens: int | None = 0
+    new_tokens: int | None = 0
     choice_logprobs: tuple[float, ...] = ()
     model: str = ""
     fingerprint: str = ""

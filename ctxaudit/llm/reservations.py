@@ -1,5 +1,6 @@
 """What the account holds back for a call until its cost is known."""
 
+import math
 import uuid
 from dataclasses import dataclass
 from typing import Literal
@@ -7,6 +8,9 @@ from typing import Literal
 from ctxaudit.llm.journal import Line
 from ctxaudit.llm.prices import Price
 from ctxaudit.llm.requests import Completion
+from ctxaudit.logs import logger
+
+_ROUNDING = 1e-9
 
 Outcome = Literal["answered", "rejected", "unknown", "interrupted"]
 """How a reservation ended: with a reply, with an error that is not billed, with a fault after
@@ -85,9 +89,17 @@ def ended(item: Reservation, end: Completion | Outcome) -> Line:
 def _cost(item: Reservation, reply: Completion) -> float:
     if item.price is None:
         return 0.0
-    # Without usage nobody knows what it was.
-    return (
-        item.price.of(reply.prompt_tokens, reply.new_tokens)
-        if reply.prompt_tokens
-        else item.dollars
+    read, written = reply.prompt_tokens, reply.new_tokens
+    # No prompt has no tokens.
+    cost = item.price.of(read, written) if read and written is not None else math.nan
+    # Of cost and worst case, sums of the same terms, either may be rounded up.
+    if 0 <= cost <= item.dollars * (1 + _ROUNDING):
+        return cost
+    logger.warning(
+        "%s: a reply without a usage that can be believed (%s tokens read, %s written) counts at "
+        "its worst case",
+        item.model,
+        read,
+        written,
     )
+    return item.dollars

@@ -16,6 +16,9 @@ _FINISHES: Mapping[str, Finish] = {
 # OpenAI's newer models refuse `max_tokens`; most compatible servers know nothing else.
 _NEWER_LIMIT = {"openai", "azure"}
 
+_MOST_TOKENS = 10**9
+"""No call reads or writes more; what a server counts beyond it is no count."""
+
 
 class UnreadableReplyError(ValueError):
     """A body that is no chat completion."""
@@ -48,23 +51,30 @@ def read(raw: Any) -> Answer:
     Raises:
         UnreadableReplyError: if it is no chat completion, or one without a choice.
     """
-    raw = _well_formed(raw)
     try:
+        raw = _well_formed(raw)
         choice = raw["choices"][0]
         message = choice["message"]
         refusal, text = message.get("refusal"), message.get("content") or ""
-        usage = raw.get("usage") or {}
+        usage = raw.get("usage")
+        usage = usage if isinstance(usage, dict) else {}
         completion = Completion(
             text=str(refusal or text),
             finish="refusal" if refusal else _FINISHES.get(choice.get("finish_reason"), "error"),
-            prompt_tokens=int(usage.get("prompt_tokens") or 0),
-            new_tokens=int(usage.get("completion_tokens") or 0),
+            prompt_tokens=_count(usage.get("prompt_tokens")),
+            new_tokens=_count(usage.get("completion_tokens")),
             model=str(raw.get("model") or ""),
             fingerprint=str(raw.get("system_fingerprint") or ""),
         )
-    except (KeyError, IndexError, TypeError, AttributeError, ValueError):
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError, RecursionError):
         raise UnreadableReplyError from None
     return Answer(completion=completion, raw=raw)
+
+
+def _count(value: Any) -> int | None:
+    """A number of tokens, or None: nothing that a server says of them may cost us the text."""
+    is_count = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_count and 0 <= value <= _MOST_TOKENS else None
 
 
 def _well_formed(value: Any) -> Any:

@@ -84,7 +84,7 @@ def test_two_jobs_see_one_account(path: Path):
 
 def test_the_budget_stops_before_it_is_exceeded_and_says_how_to_go_on(path: Path):
     ledger = Ledger(path, budget=25)
-    ledger.settle(reserve(ledger, "a"), reply(15, 1))
+    ledger.settle(reserve(ledger, "a", 16), reply(15, 1))
     with pytest.raises(BudgetReachedError, match=r"16 spent.*can cost 10.*raise the budget"):
         ledger.reserve(wanted("b"), FREE)
     assert isinstance(Ledger(path, budget=26).reserve(wanted("b"), FREE), Reservation)
