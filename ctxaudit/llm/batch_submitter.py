@@ -53,8 +53,10 @@ class Submitter:
 
         Raises:
             UserError: if a call is too large, or the endpoint takes no batch.
+            OSError: if the replies could not be stored.
             BudgetReachedError: if none fits the budget, even after all that is under way.
         """
+        self._store.check_writable(call.key for call in calls)
         for part in batch_files.split(calls, self._model, self._model.traffic.batch):
             name = uuid.uuid4().hex
             self._keeper.take(name)

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ctxaudit.config.endpoint import EndpointModel
+from ctxaudit.errors import UserError
 from ctxaudit.llm import batch_endpoint
 from ctxaudit.llm.batch_endpoint import BatchConnection
 from ctxaudit.llm.batch_harvest import Harvester
@@ -56,6 +57,16 @@ class Batches:
                 under way stay at the endpoint; the next run collects them.
             BudgetReachedError: likewise, at the limit.
         """
+        try:
+            return self._complete(calls, store)
+        except OSError as error:
+            raise UserError(
+                f"{error.filename or store.folder}: the store of replies or its account cannot be "
+                f"used: {error.strerror or error}. Nothing more is sent; make room or make it "
+                "writable, and run again to go on"
+            ) from error
+
+    def _complete(self, calls: Sequence[Call], store: ResponseStore) -> list[Completion]:
         self._ledger.reconcile(store)
         try:
             with contextlib.ExitStack() as opened:

@@ -120,5 +120,5 @@ def _retry_after(headers: Any) -> float | None:
         pass
     try:
         return max(0.0, parsedate_to_datetime(value).timestamp() - time())
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None

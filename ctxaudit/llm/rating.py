@@ -27,7 +27,7 @@ def read_rating(reply: Completion, low: int, high: int) -> Rating:
         return _undefined(number)
     if not low <= number <= high:
         return _undefined("out of range")
-    return Rating(score=number)
+    return Rating(score=float(number))
 
 
 def schema(low: int, high: int) -> Schema:
@@ -62,12 +62,14 @@ def _parse(text: str, high: int) -> float | Literal["unparsable", "invalid"]:
     body = text.strip().removeprefix("```json").strip("`").strip()
     try:
         value: Any = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     if isinstance(value, dict):
         score: Any = value.get("score")
         is_number = isinstance(score, int | float) and not isinstance(score, bool)
-        return float(score) if is_number and math.isfinite(score) else "invalid"
+        # A whole number of any length is compared as it is: no float may hold it.
+        is_finite = isinstance(score, int) or (is_number and math.isfinite(score))
+        return score if is_number and is_finite else "invalid"
     found = re.fullmatch(
         rf"[^\w-]*(?:score[^\w-]*)?(-?\d{{1,6}})(?:\s*/\s*{high})?\W*", body, re.IGNORECASE
     )

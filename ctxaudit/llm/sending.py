@@ -9,7 +9,6 @@ from typing import Any
 
 from ctxaudit import logs
 from ctxaudit.config.endpoint import EndpointModel
-from ctxaudit.errors import UserError
 from ctxaudit.llm import retries
 from ctxaudit.llm.account import Account
 from ctxaudit.llm.claims import Claims
@@ -64,7 +63,7 @@ class _Stage:
         self._account = Account(model, ledger, price)
         self._waiting: deque[tuple[int, Call]] = deque()
         self._replies: dict[int, Completion] = {}
-        self._fault: UserError | None = None
+        self._fault: Exception | None = None
         self._stopped = asyncio.Event()
 
     async def send(self, calls: Sequence[Call]) -> list[Completion]:
@@ -86,7 +85,8 @@ class _Stage:
             at, call = self._waiting.popleft()
             try:
                 reply = await self._answer(connection, call)
-            except UserError as fault:
+            # Of any kind: an error that left here would cancel the other calls, which are paid.
+            except Exception as fault:
                 self._fault = self._fault or fault
                 self._stopped.set()
                 return
@@ -106,7 +106,11 @@ class _Stage:
             return reply
         try:
             # It may have come between the look and the claim.
-            return self._store.get(call.key) or await self._ask(connection, call)
+            reply = self._store.get(call.key)
+            if reply is None:
+                self._store.check_writable([call.key])
+                reply = await self._ask(connection, call)
+            return reply
         finally:
             self._claims.give_up(call.key)
 

@@ -1,7 +1,9 @@
 """Replies that outlive jobs: one JSON file per request, never expired."""
 
 import json
-from collections.abc import Iterator, Mapping
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +14,9 @@ from ctxaudit.llm.requests import Call, Completion
 from ctxaudit.logs import logger
 
 FOLDER = Path("results/store/responses")
+
+_PROBE_BYTES = 2**16
+"""More than most entries take."""
 
 
 class ResponseStore:
@@ -79,6 +84,19 @@ class ResponseStore:
     def put_entry(self, key: str, entry: Mapping[str, Any]) -> None:
         """Write an entry as a whole."""
         writing.write_json(self.path(key), entry)
+
+    def check_writable(self, keys: Iterable[str]) -> None:
+        """See that replies to these calls could be kept, before anybody pays for them.
+
+        Raises:
+            OSError: if one could not, as on a full disk or in a folder that is read-only.
+        """
+        for folder in {self.path(key).parent for key in keys}:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder) as probe:
+                probe.write(bytes(_PROBE_BYTES))
+                probe.flush()
+                os.fsync(probe.fileno())
 
     def __iter__(self) -> Iterator[str]:
         """The keys of all entries, sorted."""

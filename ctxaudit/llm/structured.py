@@ -70,9 +70,11 @@ def read(reply: Completion, schema: Schema) -> Structured:
         return Structured(value=None, outcome=reply.finish)
     try:
         value = json.loads(_body(reply.text), parse_constant=_refuse)
+        faults = sorted(Draft202012Validator(schema).iter_errors(value), key=lambda e: e.json_path)
     except ValueError as error:
         return Structured(value=None, outcome="unparsable", fault=f"not JSON: {error}")
-    faults = sorted(Draft202012Validator(schema).iter_errors(value), key=lambda e: e.json_path)
+    except RecursionError:
+        return Structured(value=None, outcome="unparsable", fault="JSON nested too deeply")
     if faults:
         words = f"{faults[0].json_path}: {faults[0].message}"[:_LONGEST_FAULT]
         return Structured(value=None, outcome="invalid", fault=words)

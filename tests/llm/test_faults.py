@@ -71,6 +71,8 @@ def test_retry_after_is_read_as_number_or_date():
     # A date has whole seconds.
     assert faults._retry_after({"retry-after": date}) == pytest.approx(100, abs=2)
     assert faults._retry_after({"retry-after": "soon"}) is None
+    far = "Wed, 21 Oct 99999999999999 07:28:00 GMT"
+    assert faults._retry_after({"retry-after": far}) is None
     assert faults._retry_after({}) is None
 
 

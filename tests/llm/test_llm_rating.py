@@ -33,6 +33,8 @@ def test_a_number_alone_or_in_json_is_read(text: str, score: float):
         (Completion(text='{"score": NaN}', finish="stop"), "invalid"),
         (Completion(text="11", finish="stop"), "out of range"),
         (Completion(text='{"score": 11}', finish="stop"), "out of range"),
+        (Completion(text='{"score": 1' + "0" * 400 + "}", finish="stop"), "out of range"),
+        (Completion(text="[" * 5000 + "]" * 5000, finish="stop"), "unparsable"),
         (Completion(text="-3", finish="stop"), "out of range"),
         (Completion(text="7", finish="length"), "length"),
         (Completion(text="I cannot", finish="refusal"), "refusal"),

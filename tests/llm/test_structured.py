@@ -38,6 +38,9 @@ def test_json_alone_or_in_a_fence_is_read(text: str, value: int):
     [
         ("seven", "stop", "unparsable"),
         ("", "stop", "unparsable"),
+        ("[" * 5000 + "]" * 5000, "stop", "unparsable"),
+        ('{"a":' * 300 + "7" + "}" * 300, "stop", "invalid"),
+        ('{"score": 1' + "0" * 400 + "}", "stop", "invalid"),
         ('{"score": NaN}', "stop", "unparsable"),
         ('{"score": 7} and more', "stop", "unparsable"),
         ('{"score": 11}', "stop", "invalid"),
