@@ -130,7 +130,8 @@ class Keeper:
         if found is not None:
             logger.info("%s: batch %s of a killed job is found again", self._model, found)
             return self._journal.submitted(submission, found)
-        if not submission.file or time.time() - submission.time > _SECONDS_UNTIL_LISTED:
+        # A clock that was set back must not keep it for ever.
+        if not submission.file or abs(time.time() - submission.time) > _SECONDS_UNTIL_LISTED:
             self.withdraw(submission)
         return None
 

@@ -13,6 +13,7 @@ from ctxaudit.llm.prices import Price
 from ctxaudit.llm.requests import Call
 from ctxaudit.llm.reservations import Wanted
 from ctxaudit.llm.store import ResponseStore
+from ctxaudit.llm.waiting import Waiting
 from ctxaudit.logs import logger
 
 _SECONDS_UNDER_WAY = 25 * 3600.0
@@ -47,6 +48,7 @@ class Submitter:
         self._journal = journal
         self._keeper = keeper
         self._connect = connect
+        self._waiting_for = Waiting(name)
 
     def submit(self, calls: Sequence[Call]) -> None:
         """Submit as many of the calls as the budget holds now.
@@ -65,6 +67,7 @@ class Submitter:
                 self._create(self._journal.plan(name, self._name, reserved), reserved)
             else:
                 self._keeper.leave(name)
+                self._waiting_for.on(self._ledger.what_holds_the_budget())
 
     def _reserve(self, calls: Sequence[Call], name: str) -> list[Call]:
         """The calls that this batch, and nobody else, has."""

@@ -38,9 +38,14 @@ class InBatchError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A reservation must wait for so many seconds and then be asked for again."""
+    """A reservation must wait for so many seconds and then be asked for again.
+
+    Attributes:
+        reason: What it waits for, in words.
+    """
 
     seconds: float
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,9 +102,11 @@ class Ledger:
             now = self._clock()
             window = self._windows[wanted.model]
             wait = window.seconds_to_wait(now, wanted.tokens, limits)
-            wait = wait or self._seconds_for_budget(wanted, now)
             if wait:
-                return Wait(wait)
+                return Wait(wait, "the limits per minute")
+            wait = self._seconds_for_budget(wanted, now)
+            if wait:
+                return Wait(wait, self._what_holds_the_budget())
             reservation = reservations.made(wanted, now)
             write({"event": "reserve", **asdict(reservation)})
             return reservation
@@ -199,11 +206,25 @@ class Ledger:
         reserved = sum(item.dollars for item in self._open.values())
         return math.inf if self._budget is None else self._budget - self._spent - reserved
 
+    def what_holds_the_budget(self) -> str:
+        """Whose reservations leave no room, in words."""
+        with self._turn():
+            return self._what_holds_the_budget()
+
+    def _what_holds_the_budget(self) -> str:
+        reserved = sum(item.dollars for item in self._open.values())
+        batches = sorted({item.batch for item in self._open.values() if item.batch})
+        in_batches = f", among them the batches {', '.join(batches[:3])}" if batches else ""
+        return (
+            f"budget: {reserved:.4g} dollars are reserved by {len(self._open)} calls under "
+            f"way{in_batches}"
+        )
+
     def _seconds_for_budget(self, wanted: Wanted, now: float) -> float:
         if self._budget is None:
             return 0.0
-        held = [item.dollars for item in self._open.values() if item.expires <= now]
-        under_way = [item.dollars for item in self._open.values() if item.expires > now]
+        held = [item.dollars for item in self._open.values() if not item.is_under_way(now)]
+        under_way = [item.dollars for item in self._open.values() if item.is_under_way(now)]
         fixed = self._spent + sum(held) + wanted.dollars
         if fixed + sum(under_way) <= self._budget:
             return 0.0

@@ -36,6 +36,9 @@ class Window:
         """
         while self._sent and self._sent[0][0] <= now - _WINDOW_SECONDS:
             self._sent.popleft()
+        # A clock that was set back would have us wait until it has caught up.
+        if any(time > now + _WINDOW_SECONDS for time, _ in self._sent):
+            self._sent = deque(item for item in self._sent if item[0] <= now + _WINDOW_SECONDS)
         num_requests, num_tokens, wait = len(self._sent), sum(n for _, n in self._sent), 0.0
         for time, size in self._sent:
             fits = limits.requests is None or num_requests < limits.requests
@@ -43,4 +46,4 @@ class Window:
                 break
             wait = time + _WINDOW_SECONDS - now
             num_requests, num_tokens = num_requests - 1, num_tokens - size
-        return wait
+        return min(wait, _WINDOW_SECONDS)

@@ -11,6 +11,7 @@ from ctxaudit.llm.requests import Completion
 from ctxaudit.logs import logger
 
 _ROUNDING = 1e-9
+_SECONDS_CLOCKS_DIFFER = 60.0
 
 Outcome = Literal["answered", "rejected", "unknown", "interrupted"]
 """How a reservation ended: with a reply, with an error that is not billed, with a fault after
@@ -60,6 +61,10 @@ class Reservation:
     tokens: int
     time: float
     batch: str = ""
+
+    def is_under_way(self, now: float) -> bool:
+        """Whether it may still be settled; one from the future is of a clock that was set back."""
+        return self.time - _SECONDS_CLOCKS_DIFFER <= now < self.expires
 
 
 def made(wanted: Wanted, now: float, batch: str = "") -> Reservation:

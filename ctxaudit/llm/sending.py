@@ -19,6 +19,7 @@ from ctxaudit.llm.prices import Price
 from ctxaudit.llm.requests import Answer, Call, Completion, Identity
 from ctxaudit.llm.reservations import Reservation
 from ctxaudit.llm.store import ResponseStore
+from ctxaudit.llm.waiting import Waiting
 from ctxaudit.logs import logger
 
 _SECONDS_BETWEEN_LOOKS = 0.05
@@ -65,6 +66,7 @@ class _Stage:
         self._replies: dict[int, Completion] = {}
         self._fault: Exception | None = None
         self._stopped = asyncio.Event()
+        self._waiting_for = Waiting(model.model)
 
     async def send(self, calls: Sequence[Call]) -> list[Completion]:
         self._waiting.extend(enumerate(calls))
@@ -96,6 +98,8 @@ class _Stage:
                 continue
             # Another process is at it: go on with what is free, then look again.
             self._waiting.append((at, call))
+            if at in seen_elsewhere:
+                self._waiting_for.on("calls that another job has sent")
             await asyncio.sleep(_SECONDS_BETWEEN_LOOKS if at in seen_elsewhere else 0)
             seen_elsewhere.add(at)
 
@@ -134,6 +138,7 @@ class _Stage:
 
     async def _reserve(self, call: Call) -> Reservation:
         while isinstance(found := await self._account.reserve(call), Wait):
+            self._waiting_for.on(found.reason)
             await self._pause(found.seconds)
         return found
 

@@ -209,3 +209,11 @@ def test_two_choices_are_one_reply(server: ScriptedServer, open_judge: Open, ask
     twice["choices"] = [*twice["choices"], *chat("b")["choices"]]
     server.play("a", [Action(body=twice)])
     assert open_judge().complete([ask("a")])[0].text == "a"
+
+
+@pytest.mark.parametrize("asked", [1e9, float("inf")])
+def test_no_server_makes_us_wait_for_long(asked: float, caplog: pytest.LogCaptureFixture):
+    wait = retries.seconds_to_wait(1, CallError("rate", "", retry_after=asked))
+    # Ten minutes, and the second of the first back-off.
+    assert wait <= 601
+    assert "are cut to that" in caplog.text

@@ -11,6 +11,7 @@ from ctxaudit.llm.prices import Price, most_tokens, worst_case
 from ctxaudit.llm.requests import ChatRequest, Completion, Identity
 from ctxaudit.llm.reservations import Reservation, Wanted
 from ctxaudit.llm.store import ResponseStore
+from ctxaudit.llm.waiting import Waiting
 
 DOLLAR_PER_TOKEN = Price(input=1e6, output=1e6)
 FREE = Limits()
@@ -182,3 +183,41 @@ def test_no_tokenizer_makes_more_tokens_than_there_are_bytes():
     assert written == 7
     price = Price(input=2.0, output=10.0)
     assert worst_case(request, price) == pytest.approx((2 * read + 70) / 1e6)
+
+
+def test_a_clock_that_is_set_back_makes_nobody_wait_for_it(path: Path, clock: Clock):
+    ledger = Ledger(path, budget=15, clock=clock)
+    clock.now = 1e9
+    reserve(ledger, "a")
+    clock.now -= 365 * 86400
+    # What the dead may have paid is counted, but not waited for.
+    with pytest.raises(BudgetReachedError):
+        ledger.reserve(wanted("b"), FREE)
+    assert isinstance(ledger.reserve(wanted("c", dollars=1), Limits(requests=1)), Reservation)
+
+
+def test_a_wait_for_a_clock_of_another_machine_is_a_minute_at_most(path: Path, clock: Clock):
+    ledger = Ledger(path, clock=clock)
+    reserve(ledger, "a")
+    clock.now -= 50
+    found = ledger.reserve(wanted("b"), Limits(requests=1))
+    assert isinstance(found, Wait)
+    assert found.seconds <= 60
+
+
+def test_a_wait_says_what_holds_the_budget(path: Path, clock: Clock):
+    ledger = Ledger(path, budget=15, clock=clock)
+    ledger.reserve_batch([wanted("a")], "b1")
+    found = ledger.reserve(wanted("b"), FREE)
+    assert isinstance(found, Wait)
+    assert "10 dollars are reserved by 1 calls" in found.reason
+    assert "b1" in found.reason
+
+
+def test_waits_are_said_at_once_and_then_sparsely(clock: Clock, caplog: pytest.LogCaptureFixture):
+    caplog.set_level("INFO")
+    waiting = Waiting("m", clock)
+    for _ in range(100):
+        waiting.on("room")
+        clock.now += 1
+    assert [record.getMessage() for record in caplog.records] == ["m: waits for room"] * 2
