@@ -6,6 +6,7 @@ in its own sequence. Between chunks only the ancestors of the next token stay in
 memory is bounded by one sequence and one chunk, however many sequences there are.
 """
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,13 +15,16 @@ import numpy as np
 import torch
 from transformers import DynamicCache
 
+from ctxaudit.ablation import tree_attention
 from ctxaudit.ablation.plain import LogProbs, Scored, TokenPair, token_logprobs
 from ctxaudit.ablation.trie import IntArray, Trie, build
 from ctxaudit.memory import OUT_OF_MEMORY
 from ctxaudit.models import LanguageModel
 
 _CPU_CHUNK = 512
-"""Larger chunks are no faster: their masks grow with their square."""
+"""With one mask for all of it, a larger chunk is no faster: the mask grows with its square."""
+
+_CPU_CHUNK_IN_BLOCKS = 2048
 
 
 _SHARING = {
@@ -76,7 +80,7 @@ def score_shared(
     # The last response token predicts nothing, so it is never run.
     tree = build([(*prompt, *response[:-1]) for prompt, response in pairs])
     targets = _targets(pairs, tree)
-    at_most = batch_tokens if model.device.type == "cuda" else min(batch_tokens, _CPU_CHUNK)
+    at_most = min(batch_tokens, _most_tokens(model))
     longest = max(len(path) for path in tree.paths)
     results = [np.empty(len(response), dtype=np.float32) for _, response in pairs]
     missing = np.array([len(response) for _, response in pairs])
@@ -97,6 +101,17 @@ def score_shared(
         np.subtract.at(missing, wanted.pairs, 1)
         complete = (pair for pair in np.unique(wanted.pairs).tolist() if not missing[pair])
         yield from ((pair, results[pair]) for pair in complete)
+
+
+def _in_blocks(model: LanguageModel) -> bool:
+    # On a GPU the many small calls are not measured.
+    return model.device.type == "cpu" and tree_attention.applies(model.network)
+
+
+def _most_tokens(model: LanguageModel) -> int:
+    if model.device.type != "cpu":
+        return sys.maxsize
+    return _CPU_CHUNK_IN_BLOCKS if _in_blocks(model) else _CPU_CHUNK
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,14 +157,20 @@ def _forward(
     # A cache of its own for each pass: one that ran out of memory half-way is of no use.
     cache = DynamicCache(kept.layers or None)
     nodes, rows = np.unique(wanted.nodes, return_inverse=True)
-    logits = model.network(
-        input_ids=torch.as_tensor(tree.tokens[chunk], device=device)[None],
-        position_ids=torch.as_tensor(tree.depths[chunk], device=device)[None],
-        attention_mask=_attention_mask(model, tree, chunk, kept.nodes),
-        cache=cache,
-        use_cache=True,
-        logits_to_keep=torch.as_tensor(nodes - chunk[0], device=device),
-    ).logits[0]
+    given: dict[str, Any] = {
+        "input_ids": torch.as_tensor(tree.tokens[chunk], device=device)[None],
+        "position_ids": torch.as_tensor(tree.depths[chunk], device=device)[None],
+        "cache": cache,
+        "use_cache": True,
+        "logits_to_keep": torch.as_tensor(nodes - chunk[0], device=device),
+    }
+    if _in_blocks(model):
+        given["tree_blocks"] = tree_attention.cut(tree, kept.nodes, chunk, model.network)
+        with tree_attention.installed(model.network):
+            logits = model.network(**given).logits[0]
+    else:
+        mask = _attention_mask(model, tree, chunk, kept.nodes)
+        logits = model.network(attention_mask=mask, **given).logits[0]
     seen = np.concatenate([kept.nodes, chunk])
     return token_logprobs(logits, rows, wanted.tokens), _ancestors(cache, seen, tree, chunk[-1] + 1)
 

@@ -21,6 +21,7 @@ from transformers import (
 )
 from transformers.models.auto import AutoModelForCausalLM
 
+from ctxaudit.ablation import tree_attention
 from ctxaudit.ablation.plain import score_plain, token_logprobs
 from ctxaudit.ablation.scorer import ScoreRequest, score
 from ctxaudit.ablation.shared import score_shared, supports
@@ -140,6 +141,17 @@ def test_shared_prefixes_give_what_single_passes_give(kind, batch_tokens):
     assert supports(model)
     scored = dict(score_shared(model, pairs, batch_tokens=batch_tokens))
     assert_matches_reference(model, pairs, scored)
+
+
+@pytest.mark.parametrize("batch_tokens", [23, 4096])
+@pytest.mark.parametrize("kind", ["gemma3", "gpt_neox", "llama", "qwen2", "qwen3"])
+def test_attention_in_small_blocks_gives_what_single_passes_give(kind, batch_tokens, monkeypatch):
+    monkeypatch.setattr("ctxaudit.ablation.tree_attention._BLOCK", 5)
+    model, pairs = tiny(kind), subsets_with_options(num_sources=4)
+    assert tree_attention.applies(model.network)
+    scored = dict(score_shared(model, pairs, batch_tokens=batch_tokens))
+    assert_matches_reference(model, pairs, scored)
+    assert model.network.config._attn_implementation == "sdpa"
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 50])
