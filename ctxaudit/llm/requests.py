@@ -25,10 +25,12 @@ class Identity:
     Attributes:
         provider: Who serves the model, `in-process` for one of this process.
         model: Its dated snapshot, or the digest of weights and dtype.
+        structured_output: How a schema is sent, or empty where none ever is.
     """
 
     provider: str
     model: str
+    structured_output: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +88,9 @@ def call(request: ChatRequest, identity: Identity) -> Call:
         "choices": request.choices,
         "chat": request.chat,
     }
+    if request.schema is not None and identity.structured_output:
+        # It changes what is sent. Where there is no schema it changes nothing.
+        content["structured_output"] = identity.structured_output
     text = canonical(content)
     return Call(request=request, canonical=text, key=digest(text))
 

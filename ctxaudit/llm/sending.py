@@ -31,7 +31,7 @@ class Sender:
     scores_choices = False
 
     def __init__(self, model: EndpointModel, ledger: Ledger, price: Price | None) -> None:
-        self.identity = Identity(model.served_by, model.model)
+        self.identity = Identity(model.served_by, model.model, model.structured_output)
         self.sampling: Mapping[str, Any] = model.sampling.model_dump(exclude_none=True)
         self.takes_schema = model.structured_output != "none"
         self._model = model

@@ -125,3 +125,18 @@ def test_a_rating_is_read_from_plain_text_where_it_takes_none(
     server.play("a", [Action(body=chat("7/10"))])
     assert open_judge().rate([ask("a")])[0].score == 7
     assert "response_format" not in server.received[0].body
+
+
+def test_a_schema_that_is_sent_in_another_style_is_another_call(
+    server: ScriptedServer, open_judge: Open, ask: Ask
+):
+    server.usual = Action(body=chat("garbage"))
+    styles = ["none", "json_schema", "json_object"]
+    for style in styles:
+        client = open_judge(structured_output=style, max_repairs=0)
+        assert client.structured([ask("q", schema=SCHEMA)])[0].outcome == "unparsable"
+        (call,) = client.calls([ask("q", schema=SCHEMA)])
+        assert json.loads(call.canonical)["structured_output"] == style
+    assert len(server.received) == 3
+    # Without a schema nothing differs.
+    assert len({open_judge(structured_output=s).calls([ask("q")])[0].key for s in styles}) == 1
