@@ -20,6 +20,7 @@ from ctxaudit.llm.client import Client, open_client
 from ctxaudit.llm.requests import ChatRequest, Completion
 from ctxaudit.llm.store import ResponseStore
 
+MODEL = "judge-2026-01-01"
 ROUNDS = 5
 CHARACTERS = 3000  # A re-ranking request of the paper's size: a passage of 500 tokens.
 
@@ -39,14 +40,14 @@ def main() -> None:
         store = ResponseStore(Path(folder) / "responses")
         client = open_client(
             "judge",
-            {"kind": "endpoint", "model": "judge-2026-01-01"},
+            {"kind": "endpoint", "model": MODEL},
             [],
             Calling.model_validate({"llm": {"mode": "replay"}}),
             store=store.folder,
             ledger=Path(folder) / "ledger.jsonl",
         )
         for call in client.calls(requests):
-            store.put(call, Completion(text="7", finish="stop"), raw={"id": call.key})
+            store.put(call, Completion(text="7", finish="stop", model=MODEL), raw={"id": call.key})
         speeds = [measured(client, requests) for _ in range(ROUNDS)]
     cpu = platform.processor() or platform.machine()
     print(f"look-ups per second, {num_replies} replies, {ROUNDS} rounds:")

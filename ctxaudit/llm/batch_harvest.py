@@ -3,11 +3,9 @@
 from collections.abc import Iterator, Mapping
 
 from ctxaudit.config.endpoint import EndpointModel
-from ctxaudit.errors import UserError
 from ctxaudit.llm import batch_files, faults
 from ctxaudit.llm.batch_endpoint import BatchConnection, State
 from ctxaudit.llm.batch_journal import BatchJournal, Submission
-from ctxaudit.llm.endpoint import check_name
 from ctxaudit.llm.faults import CallError, Kind
 from ctxaudit.llm.ledger import Ledger
 from ctxaudit.llm.requests import Answer, Call, Completion
@@ -39,20 +37,15 @@ class Harvester:
 
         Returns:
             The faults of calls that have no reply and are no more under way, by their key.
-
-        Raises:
-            UserError: if a reply is from another model. It can still be had: the batch stays open.
         """
         if not state.ended and not state.files:
             return {}
         calls = self._journal.calls(submission) or {}
         look = _Look(self._model, self._store, calls, self._ledger.of_batch(submission.id))
         look.read(_lines(state, calls, self._model, connection))
-        if state.ended and look.fault is None:
+        if state.ended:
             look.end(state)
         self._ledger.settle_all(look.settled())
-        if look.fault:
-            raise look.fault
         if state.ended:
             self._journal.close(submission, state.status)
         return look.faults
@@ -63,7 +56,6 @@ class _Look:
 
     Attributes:
         faults: Of the calls that failed, by key.
-        fault: That a reply is from another model, or None.
     """
 
     def __init__(
@@ -74,7 +66,6 @@ class _Look:
         held: dict[str, Reservation],
     ) -> None:
         self.faults: dict[str, CallError] = {}
-        self.fault: UserError | None = None
         self._model = model
         self._store = store
         self._calls = calls
@@ -121,11 +112,6 @@ class _Look:
 
     def _keep(self, key: str, end: Answer | CallError) -> None:
         if isinstance(end, Answer):
-            try:
-                check_name(end.completion, self._model)
-            except UserError as fault:
-                self.fault = self.fault or fault
-                return
             self._put(key, end, end.completion)
         elif end.kind == "policy":
             self._put(key, faults.refusal(end), "rejected")

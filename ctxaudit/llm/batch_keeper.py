@@ -71,7 +71,7 @@ class Keeper:
             The faults of calls that have no reply and are no more under way, by their key.
 
         Raises:
-            UserError: if the endpoint does not say how a batch stands, or another model answered.
+            UserError: if the endpoint does not say how a batch stands.
         """
         failed: dict[str, CallError] = {}
         for name in self.open().keys() & names:

@@ -19,7 +19,7 @@ from ctxaudit.llm.batch_journal import BatchJournal
 from ctxaudit.llm.batch_keeper import Keeper
 from ctxaudit.llm.batch_submitter import Submitter
 from ctxaudit.llm.claims import Claims
-from ctxaudit.llm.endpoint import given_up
+from ctxaudit.llm.endpoint import check_name, given_up
 from ctxaudit.llm.faults import RETRIED, CallError
 from ctxaudit.llm.ledger import InBatchError, Ledger
 from ctxaudit.llm.prices import Price
@@ -46,6 +46,14 @@ class Batches:
         self._model = model
         self._ledger = ledger
         self._price = price
+
+    def check(self, reply: Completion) -> None:
+        """See that a stored reply is from the model that is asked.
+
+        Raises:
+            UserError: if it is from another.
+        """
+        check_name(reply, self._model)
 
     def complete(
         self, calls: Sequence[Call], store: ResponseStore, *, batch_size: int
@@ -142,6 +150,7 @@ class _Stage:
         for key in self._waiting.keys() - held:
             reply = self._store.get(key)
             if reply is not None:
+                check_name(reply, self._model)
                 self._replies[key] = reply
                 del self._waiting[key]
         return [call for key, call in self._waiting.items() if key not in held]

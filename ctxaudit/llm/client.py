@@ -60,13 +60,16 @@ class Client:
         """The reply to each request, in their order; what the store holds is not asked again.
 
         Raises:
-            UserError: in replay, naming how many replies are missing; or if a call fails for good.
+            UserError: in replay, naming how many replies are missing; if another model gave a
+                reply; or if a call fails for good.
             BudgetReachedError: if the next call could exceed the budget.
         """
         calls = self.calls(asked)
         distinct = {call.key: call for call in calls}
         stored = {key: self._store.get(key) for key in distinct}
         replies = {key: reply for key, reply in stored.items() if reply is not None}
+        for reply in replies.values():
+            self._backend.check(reply)
         missing = [call for key, call in distinct.items() if key not in replies]
         logger.info("%s: %d replies, %d to ask", self.name, len(distinct), len(missing))
         if missing:

@@ -76,14 +76,18 @@ class Connection:
 def check_name(completion: Completion, model: EndpointModel) -> None:
     """See that the model that answered is the one that was asked.
 
+    It is seen whenever a reply is read and not before it is stored: it is paid for by then.
+
     Raises:
         UserError: naming both, if it is another.
     """
+    if completion.finish == "refusal" and not completion.model:
+        return  # The endpoint refused the content; no model saw it.
     if completion.model not in {model.model, *model.returned_models}:
         raise UserError(
             f"{model.model} at {model.base_url}: the reply is from '{completion.model[:200]}'. "
-            "Ask for that model by its own name, or, if it is what you want, add this name to "
-            "returned_models in its entry"
+            "It is kept. Ask for that model by its own name, or, if it is what you want, add this "
+            "name to returned_models in its entry"
         )
 
 

@@ -198,6 +198,13 @@ class Backend(Protocol):
     def takes_schema(self) -> bool:
         """Whether a schema reaches the model apart from its messages."""
 
+    def check(self, reply: Completion) -> None:
+        """See that a stored reply may be used.
+
+        Raises:
+            UserError: if another model gave it.
+        """
+
     def complete(
         self, calls: Sequence[Call], store: "ResponseStore", *, batch_size: int
     ) -> list[Completion]:

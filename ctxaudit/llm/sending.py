@@ -151,11 +151,12 @@ class _Stage:
 
     async def _take(self, call: Call, answer: Answer, reservation: Reservation) -> Completion:
         try:
-            check_name(answer.completion, self._model)
             # Stored first: what is stored but not settled can still be settled, by anyone.
-            return self._keep(call, answer, reservation)
+            reply = self._keep(call, answer, reservation)
         finally:
             await self._account.settle(reservation, answer.completion)
+        check_name(reply, self._model)
+        return reply
 
     def _keep(self, call: Call, answer: Answer, reservation: Reservation) -> Completion:
         return self._store.put(call, answer.completion, raw=answer.raw, reservation=reservation.id)

@@ -73,6 +73,9 @@ class _Nobody:
         self.takes_schema = backend.takes_schema
         self.asked: dict[str, ChatRequest] = {}
 
+    def check(self, reply: Completion) -> None:
+        """A plan counts what is stored."""
+
     def complete(
         self, calls: Sequence[Call], store: ResponseStore, *, batch_size: int
     ) -> list[Completion]:

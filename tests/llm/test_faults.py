@@ -164,12 +164,14 @@ def test_a_reply_of_another_model_is_an_error_unless_allowed_by_name(
     server: ScriptedServer, open_judge: Open, ask: Ask, tmp_path: Path
 ):
     server.usual = Action(body={**chat("a"), "model": "cheaper-2026-01-01"})
-    with pytest.raises(UserError, match="the reply is from 'cheaper-2026-01-01'"):
-        open_judge().complete([ask("a")])
-    assert not list((tmp_path / "responses").rglob("*.json"))
-    assert calls(tmp_path) == {"answered": 1}
+    for settings in ({}, {}, {"mode": "replay"}):
+        with pytest.raises(UserError, match="the reply is from 'cheaper-2026-01-01'"):
+            open_judge(settings).complete([ask("a")])
     allowed = open_judge(returned_models=["cheaper-2026-01-01"])
     assert allowed.complete([ask("a")])[0].model == "cheaper-2026-01-01"
+    # It was paid for once.
+    assert server.contents() == ["a"]
+    assert calls(tmp_path) == {"answered": 1}
 
 
 def test_a_second_reply_does_not_replace_the_first(

@@ -34,6 +34,9 @@ class Echo:
         self.finish = finish
         self.asked: list[str] = []
 
+    def check(self, reply: Completion) -> None:
+        pass
+
     def complete(
         self, calls: Sequence[Call], store: ResponseStore, *, batch_size: int
     ) -> list[Completion]:
@@ -162,7 +165,9 @@ def test_an_endpoint_with_all_replies_stored_needs_no_key_and_no_connection(
         "m", entry, [], calling({"mode": mode}), store=tmp_path / "r", ledger=ledger
     )
     (call,) = opened.calls([request("a")])
-    ResponseStore(tmp_path / "r").put(call, Completion(text="kept", finish="stop"))
+    ResponseStore(tmp_path / "r").put(
+        call, Completion(text="kept", finish="stop", model="judge-2026-01-01")
+    )
     assert texts(opened.complete([request("a")])) == ["kept"]
     assert not ledger.exists()
 
