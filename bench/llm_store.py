@@ -1,6 +1,6 @@
 """How many stored replies a client finds per second, in one process.
 
-    python bench/llm_store.py [number of replies]
+    python -m bench.llm_store [number of replies]
 
 It fills a store in a temporary folder (TMPDIR says where; put it on the file system that you want
 to know about), then asks a client of an endpoint for all of them. No key, no connection. The first
