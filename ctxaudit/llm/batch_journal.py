@@ -5,6 +5,7 @@ calls are kept in a file of its own until it is closed, so that any job can stor
 """
 
 import json
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -97,8 +98,7 @@ class BatchJournal:
     def _enter(self, *lines: Line) -> None:
         self._journal = self._journal or Journal(self._path)
         with self._journal.turn() as (news, append):
-            for line in news:
-                self._apply(line)
+            self._journal.apply(news, self._apply)
             for line in lines:
                 append(line, lasting=True)
                 self._apply(line)
@@ -106,8 +106,16 @@ class BatchJournal:
     def _apply(self, line: Line) -> None:
         fields = {name: value for name, value in line.items() if name != "event"}
         if line["event"] == "planned":
-            self._open[line["id"]] = Submission(**fields)
+            self._open[line["id"]] = _sound(Submission(**fields))
         elif line["event"] == "closed":
             self._open.pop(line["id"], None)
         elif line["id"] in self._open:
-            self._open[line["id"]] = replace(self._open[line["id"]], **fields)
+            self._open[line["id"]] = _sound(replace(self._open[line["id"]], **fields))
+
+
+def _sound(item: Submission) -> Submission:
+    """The same, if its fields are what they should be."""
+    texts = (item.id, item.model, item.file, item.remote)
+    if not all(isinstance(text, str) for text in texts) or not math.isfinite(item.time):
+        raise TypeError
+    return item

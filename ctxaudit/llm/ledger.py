@@ -20,7 +20,6 @@ from ctxaudit.errors import UserError
 from ctxaudit.llm import reservations
 from ctxaudit.llm.journal import Journal, Line
 from ctxaudit.llm.pacing import Limits, Window
-from ctxaudit.llm.prices import Price
 from ctxaudit.llm.requests import Completion
 from ctxaudit.llm.reservations import Outcome, Reservation, Wanted
 from ctxaudit.llm.store import ResponseStore, read
@@ -178,8 +177,7 @@ class Ledger:
     @contextmanager
     def _turn(self) -> Iterator[Callable[..., None]]:
         with self._journal.turn() as (news, append):
-            for line in news:
-                self._apply(line)
+            self._journal.apply(news, self._apply)
 
             def write(*lines: Line) -> None:
                 for left, line in enumerate(lines, start=1 - len(lines)):
@@ -191,15 +189,15 @@ class Ledger:
 
     def _apply(self, line: Line) -> None:
         if line["event"] == "reserve":
-            price = Price(**line["price"]) if line["price"] else None
-            fields = {name: value for name, value in line.items() if name != "event"}
-            item = Reservation(**{**fields, "price": price})
+            item = reservations.entered(line)
             self._open[item.id] = item
             if not item.batch:
                 self._windows[item.model].add(item.time, item.tokens)
-        elif self._open.pop(line["id"], None):
-            self._spent += line["dollars"]
-            self._calls[line["outcome"]] += 1
+        else:
+            ending = reservations.ending(line)
+            if self._open.pop(ending.id, None):
+                self._spent += ending.dollars
+                self._calls[ending.outcome] += 1
 
     def _room(self) -> float:
         """Dollars that are neither spent nor reserved."""

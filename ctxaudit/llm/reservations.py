@@ -2,8 +2,9 @@
 
 import math
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from ctxaudit.llm.journal import Line
 from ctxaudit.llm.prices import Price
@@ -80,6 +81,48 @@ def made(wanted: Wanted, now: float, batch: str = "") -> Reservation:
         time=now,
         batch=batch,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How the reservation of this name ended, and what for."""
+
+    id: str
+    dollars: float
+    outcome: str
+
+
+def entered(line: Line) -> Reservation:
+    """The reservation that a line enters.
+
+    Raises:
+        KeyError, TypeError, ValueError: if it enters none.
+    """
+    fields = {name: value for name, value in line.items() if name != "event"}
+    price = Price(**fields["price"]) if fields["price"] else None
+    item = Reservation(**{**fields, "price": price})
+    if not all(isinstance(text, str) for text in (item.id, item.key, item.model, item.batch)):
+        raise TypeError
+    numbers = [item.dollars, item.expires, item.tokens, item.time]
+    _check_amounts([*numbers, price.input, price.output] if price else numbers)
+    return item
+
+
+def ending(line: Line) -> Ending:
+    """The end that a line enters; likewise."""
+    found = Ending(id=line["id"], dollars=line["dollars"], outcome=line["outcome"])
+    if line["event"] != "settle" or not isinstance(found.id, str):
+        raise TypeError
+    if found.outcome not in get_args(Outcome):
+        raise ValueError
+    _check_amounts([found.dollars])
+    return found
+
+
+def _check_amounts(numbers: Iterable[float]) -> None:
+    # One that is negative would be credit.
+    if not all(math.isfinite(number) and number >= 0 for number in numbers):
+        raise ValueError
 
 
 def ended(item: Reservation, end: Completion | Outcome) -> Line:
