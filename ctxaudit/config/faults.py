@@ -24,7 +24,12 @@ def describe(fault: Any, *, source: str, root: type[Section]) -> str:
         reason = f"unknown key; allowed: {', '.join(_keys_beside(fault['loc'], root))}"
     value = fault["input"]
     # A whole section says nothing that its key does not, and some have put a secret here.
-    unsaid = isinstance(value, dict | BaseModel) or fault["loc"][-1:] in _MAY_HOLD_A_SECRET
+    # Nobody knows what an unknown key was meant to hold: it may be `api_key`.
+    unsaid = (
+        isinstance(value, dict | BaseModel)
+        or fault["type"] == "extra_forbidden"
+        or fault["loc"][-1:] in _MAY_HOLD_A_SECRET
+    )
     shown = "" if unsaid else f" (got {str(value)[:80]!r})"
     return f"{source}: {key}: {reason}{shown}"
 

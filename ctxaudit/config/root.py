@@ -8,6 +8,7 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from ctxaudit.config.conflict import Conflict
+from ctxaudit.config.endpoint import EndpointModel
 from ctxaudit.config.faults import describe
 from ctxaudit.config.llm import LanguageModels
 from ctxaudit.config.models import Model
@@ -63,6 +64,42 @@ class Config(Section):
                         f"{key}: '{name}' is behind an endpoint; this needs a model whose weights "
                         "are here (gguf, package, folder or hub)"
                     )
+        return self
+
+    @model_validator(mode="after")
+    def _endpoints_are_told_apart(self) -> "Config":
+        seen: dict[tuple[str, str], tuple[str, EndpointModel]] = {}
+        for name, model in self.models.items():
+            if not isinstance(model, EndpointModel):
+                continue
+            first, other = seen.setdefault((model.served_by, model.model), (name, model))
+            is_named = model.provider is not None and other.provider is not None
+            if other.base_url != model.base_url and not is_named:
+                raise ValueError(
+                    f"models.{name}: '{model.model}' at another address than models.{first}, but "
+                    f"of the same provider '{model.served_by}': their replies could not be told "
+                    "apart. Give both a provider: two names for two servers, one for one that is "
+                    "reached in two ways"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _budget_can_be_kept(self) -> "Config":
+        if self.llm.budget_usd is None or self.llm.mode != "live":
+            return self
+        priced = self.llm.prices.models if self.llm.prices else {}
+        called = [
+            self.overlap.reranking.judge,
+            self.overlap.smoothing.generator,
+            *self.conflict.generation.engines.values(),
+        ]
+        for name in called:
+            if self.models[name].kind == "endpoint" and name not in priced:
+                raise ValueError(
+                    f"llm.budget_usd is set, but llm.prices.models has no price for '{name}', so "
+                    "the budget could not be kept; enter its price (0 for a server of yours) or "
+                    "remove the budget"
+                )
         return self
 
     @model_validator(mode="after")

@@ -11,6 +11,6 @@ DType = Literal["float32", "bfloat16", "float16"]
 
 
 class Section(BaseModel):
-    """Base of all sections: frozen, unknown keys refused."""
+    """Base of all sections: frozen; unknown keys and numbers that are not finite refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
