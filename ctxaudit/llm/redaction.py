@@ -1,22 +1,31 @@
 """Keys stay out of everything that is written."""
 
+import re
 from typing import Any
 
 from ctxaudit.errors import UserError
 
-_SHORTEST_SECRET = 8
-"""Shorter ones are fillers for servers that ask for none; they may stand in any text."""
+_SHORTEST_SECRET = 16
+"""Shorter ones are fillers for servers that ask for none (`EMPTY`, `not-needed`), and words of
+replies too: to take them out would change what a model said. No provider gives keys so short."""
+
+_KNOWN_SHAPE = re.compile(r"(sk|gsk|hf|xai|pk|rk)[-_][A-Za-z0-9_-]{5,}")
+"""Prefixes by which providers mark a key; what looks so is one at any length."""
 
 
 def redact(value: Any, secret: str) -> Any:
     """A JSON value without the secret in any of its texts; some servers repeat what they got."""
-    if isinstance(value, str) and len(secret) >= _SHORTEST_SECRET:
+    if isinstance(value, str) and _is_secret(secret):
         return value.replace(secret, "[key]")
     if isinstance(value, dict):
         return {redact(name, secret): redact(inner, secret) for name, inner in value.items()}
     if isinstance(value, list):
         return [redact(inner, secret) for inner in value]
     return value
+
+
+def _is_secret(key: str) -> bool:
+    return len(key) >= _SHORTEST_SECRET or bool(_KNOWN_SHAPE.fullmatch(key))
 
 
 def read_key(environment: Any, variable: str, model: str) -> str:

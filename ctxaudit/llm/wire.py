@@ -55,7 +55,7 @@ def read(raw: Any) -> Answer:
         raw = _well_formed(raw)
         choice = raw["choices"][0]
         message = choice["message"]
-        refusal, text = message.get("refusal"), message.get("content") or ""
+        refusal, text = message.get("refusal"), _text(message.get("content"))
         usage = raw.get("usage")
         usage = usage if isinstance(usage, dict) else {}
         completion = Completion(
@@ -69,6 +69,14 @@ def read(raw: Any) -> Answer:
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, RecursionError):
         raise UnreadableReplyError from None
     return Answer(completion=completion, raw=raw)
+
+
+def _text(content: Any) -> str:
+    """The text of a message; some servers give it in parts, of which only some hold text."""
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, dict)]
+        return "".join(part for part in parts if isinstance(part, str))
+    return str(content or "")
 
 
 def _count(value: Any) -> int | None:

@@ -156,3 +156,38 @@ def test_no_key_is_written_anywhere(
     shown = "".join(capfd.readouterr())
     for text in [*written, *messages, shown, caplog.text, *map(repr, caplog.records)]:
         assert SECRET not in text
+
+
+@pytest.mark.parametrize("filler", ["EMPTY", "not-needed", "ollama", "token-abc123"])
+def test_a_filler_for_a_key_stays_in_what_a_model_said(
+    server: ScriptedServer,
+    open_judge: Open,
+    ask: Ask,
+    monkeypatch: pytest.MonkeyPatch,
+    filler: str,
+):
+    monkeypatch.setenv("JUDGE_KEY", filler)
+    said = f"this is {filler} here"
+    server.usual = Action(body=chat(said))
+    assert open_judge().complete([ask("a")])[0].text == said
+
+
+@pytest.mark.parametrize("key", ["sk-1234567", "0123456789abcdef"])
+def test_what_looks_like_a_key_is_taken_out(
+    server: ScriptedServer, open_judge: Open, ask: Ask, monkeypatch: pytest.MonkeyPatch, key: str
+):
+    monkeypatch.setenv("JUDGE_KEY", key)
+    server.usual = Action(body=chat(f"you sent {key}"))
+    assert open_judge().complete([ask("a")])[0].text == "you sent [key]"
+
+
+def test_a_message_in_parts_is_the_text_of_its_parts(
+    server: ScriptedServer, open_judge: Open, ask: Ask
+):
+    parts = [{"type": "text", "text": "7 "}, {"type": "image"}, {"type": "text", "text": "of 9"}]
+    server.usual = Action(body={**chat(None), "choices": [choice(parts)]})
+    assert open_judge().complete([ask("a")])[0].text == "7 of 9"
+
+
+def choice(content: Any) -> dict[str, Any]:
+    return {"index": 0, "finish_reason": "stop", "message": {"content": content}}
