@@ -36,6 +36,10 @@ def _parse_object(path: str | Path, number: int, line: str) -> dict[str, Any]:
         value = json.loads(line)
     except json.JSONDecodeError as error:
         raise UserError(f"{path}:{number}: not valid JSON: {error.msg}") from None
+    except (ValueError, RecursionError):
+        raise UserError(
+            f"{path}:{number}: not valid JSON: a number too long, or nested too deeply"
+        ) from None
     if not isinstance(value, dict):
         raise UserError(f"{path}:{number}: expected a JSON object, got {type(value).__name__}")
     return value

@@ -18,7 +18,11 @@ from ctxaudit.llm.store import FOLDER, ResponseStore, read
 
 
 def export_replies(store: ResponseStore, path: str | Path) -> int:
-    """Write every readable entry to `path`; returns their number."""
+    """Write every readable entry to `path`; returns their number.
+
+    Raises:
+        UserError: if it cannot be written.
+    """
     num_written = 0
 
     def lines() -> Iterator[Mapping[str, Any]]:
@@ -29,7 +33,10 @@ def export_replies(store: ResponseStore, path: str | Path) -> int:
                 num_written += 1
                 yield json.loads(requests.canonical({"key": key, "entry": entry}))
 
-    jsonl.write(path, lines())
+    try:
+        jsonl.write(path, lines())
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror or error}") from None
     return num_written
 
 
@@ -40,21 +47,32 @@ def import_replies(path: str | Path, store: ResponseStore) -> int:
 
     Raises:
         UserError: naming file and line of an entry that is not what its key says, or that differs
-            from the store's own.
+            from the store's own or another line's; or if the store cannot be written.
     """
-    new = set[str]()
+    new: dict[str, str] = {}
     for number, line in jsonl.read(path):
-        new |= _new_keys(line, store, f"{path}:{number}")
-    for _, line in jsonl.read(path):
-        if line["key"] in new:
-            store.put_entry(line["key"], line["entry"])
+        place = f"{path}:{number}"
+        for key in _new_keys(line, store, place):
+            said = requests.digest(requests.canonical(line["entry"]["completion"]))
+            if new.setdefault(key, said) != said:
+                raise UserError(
+                    f"{place}: another reply to a request of an earlier line ({key}); remove the "
+                    "one that is not wanted"
+                )
+    try:
+        store.check_writable(new)
+        for _, line in jsonl.read(path):
+            if line["key"] in new:
+                store.put_entry(line["key"], line["entry"])
+    except OSError as error:
+        raise UserError(f"{store.folder}: cannot be written: {error.strerror or error}") from None
     return len(new)
 
 
 def _new_keys(line: Mapping[str, Any], store: ResponseStore, place: str) -> set[str]:
     """The key of an archive's line, if the store lacks it."""
     key, entry = str(line.get("key")), line.get("entry")
-    if not isinstance(entry, dict) or "request" not in entry or read(entry) is None:
+    if not isinstance(entry, dict) or not _is_whole(entry):
         raise UserError(f"{place}: not a stored reply; write the archive again from its store")
     if requests.digest(requests.canonical(entry["request"])) != key:
         raise UserError(
@@ -70,6 +88,15 @@ def _new_keys(line: Mapping[str, Any], store: ResponseStore, place: str) -> set[
             "into an empty store, or remove the one that is not wanted"
         )
     return set()
+
+
+def _is_whole(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry holds a request and a reply, and can be written as the store writes it."""
+    try:
+        json.dumps(entry, indent=1, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(entry.get("request"), dict) and read(entry) is not None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,16 +1,18 @@
 """Replies that outlive jobs: one JSON file per request, never expired."""
 
+import errno
 import json
+import math
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from ctxaudit.artifacts import writing
-from ctxaudit.llm.requests import Call, Completion
+from ctxaudit.llm.requests import Call, Completion, Finish
 from ctxaudit.logs import logger
 
 FOLDER = Path("results/store/responses")
@@ -47,7 +49,7 @@ class ResponseStore:
             entry = json.loads(path.read_bytes())
         except FileNotFoundError:
             return None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             logger.warning("%s: unreadable reply, asked again: %s", path, error)
             return None
         return entry if isinstance(entry, dict) else None
@@ -91,7 +93,11 @@ class ResponseStore:
         Raises:
             OSError: if one could not, as on a full disk or in a folder that is read-only.
         """
-        for folder in {self.path(key).parent for key in keys}:
+        paths = [self.path(key) for key in keys]
+        for path in paths:
+            if path.is_dir():
+                raise IsADirectoryError(errno.EISDIR, "a folder in place of a reply", str(path))
+        for folder in {path.parent for path in paths}:
             folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=folder) as probe:
                 probe.write(bytes(_PROBE_BYTES))
@@ -113,6 +119,14 @@ def read(entry: Mapping[str, Any]) -> Completion | None:
         reply = dict(entry["completion"])
         choices = tuple(map(float, reply.pop("choice_logprobs")))
         completion = Completion(**reply, choice_logprobs=choices)
-        return completion if isinstance(completion.text, str) else None
     except (KeyError, TypeError, AttributeError, ValueError):
         return None
+    texts = (completion.text, completion.model, completion.fingerprint)
+    counts = (completion.prompt_tokens, completion.new_tokens)
+    is_sound = (
+        all(isinstance(text, str) for text in texts)
+        and completion.finish in get_args(Finish)
+        and all(count is None or (type(count) is int and count >= 0) for count in counts)
+        and not any(map(math.isnan, choices))
+    )
+    return completion if is_sound else None

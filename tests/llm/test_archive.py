@@ -71,6 +71,14 @@ def test_the_same_replies_give_the_same_bytes(filled: ResponseStore, ask: Ask, t
         (lambda line: line["entry"].pop("completion"), "not a stored reply"),
         (lambda line: line["entry"]["completion"].update(text=5), "not a stored reply"),
         (lambda line: line.update(entry=[]), "not a stored reply"),
+        (lambda line: line["entry"].update(request="x"), "not a stored reply"),
+        (lambda line: line["entry"]["completion"].update(finish="bogus"), "not a stored reply"),
+        (lambda line: line["entry"]["completion"].update(prompt_tokens="3"), "not a stored"),
+        (lambda line: line["entry"]["completion"].update(new_tokens=-1), "not a stored reply"),
+        (lambda line: line["entry"]["completion"].update(new_tokens=True), "not a stored reply"),
+        (lambda line: line["entry"]["completion"].update(model=None), "not a stored reply"),
+        (lambda line: line["entry"]["completion"].update(text="\ud800"), "not a stored reply"),
+        (lambda line: line["entry"].update(raw={"\udfff": 1}), "not a stored reply"),
     ],
 )
 def test_a_changed_archive_is_refused_as_a_whole(
@@ -96,3 +104,51 @@ def test_a_stored_reply_is_never_replaced(filled: ResponseStore, ask: Ask, tmp_p
     with pytest.raises(UserError, match="holds another reply"):
         import_replies(file, copy)
     assert [copy.get(key).text for key in copy] == ["own"]
+
+
+def test_two_lines_of_one_request_say_the_same(filled: ResponseStore, tmp_path: Path):
+    file = tmp_path / "replies.jsonl"
+    export_replies(filled, file)
+    first = file.read_text("utf-8").split("\n")[0]
+    file.write_text(first + "\n" + first, encoding="utf-8")
+    assert import_replies(file, ResponseStore(tmp_path / "same")) == 1
+    other = json.loads(first)
+    other["entry"]["completion"]["text"] = "forged"
+    file.write_text(first + "\n" + json.dumps(other), encoding="utf-8")
+    copy = ResponseStore(tmp_path / "copy")
+    with pytest.raises(UserError, match=r"replies.jsonl:2: another reply"):
+        import_replies(file, copy)
+    assert list(copy) == []
+
+
+def test_a_line_that_is_nested_too_deeply_is_named(filled: ResponseStore, tmp_path: Path):
+    depth = 100_000
+    file = tmp_path / "replies.jsonl"
+    export_replies(filled, file)
+    first, second, *_ = file.read_text("utf-8").split("\n")
+    deep = second.replace('{"id": "1"}', '{"id": ' + "[" * depth + "]" * depth + "}")
+    file.write_text(first + "\n" + deep, encoding="utf-8")
+    copy = ResponseStore(tmp_path / "copy")
+    with pytest.raises(UserError, match=r"replies.jsonl:2: "):
+        import_replies(file, copy)
+    assert list(copy) == []
+
+
+def test_places_that_cannot_be_written_are_named(
+    filled: ResponseStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    # Root writes anywhere, but not into a file.
+    blocked = tmp_path / "file"
+    blocked.touch()
+    assert archive.main(["export", str(blocked / "a"), "--store", str(filled.folder)]) == 1
+    assert "cannot be written" in capsys.readouterr().err
+    file = str(tmp_path / "replies.jsonl")
+    assert archive.main(["export", file, "--store", str(filled.folder)]) == 0
+    capsys.readouterr()
+    copy = ResponseStore(tmp_path / "copy")
+    last = list(filled)[-1]
+    copy.folder.mkdir()
+    (copy.folder / last[:2]).touch()
+    assert archive.main(["import", file, "--store", str(copy.folder)]) == 1
+    assert "cannot be written" in capsys.readouterr().err
+    assert list(copy) == []
