@@ -13,8 +13,8 @@ from ctxaudit.config.llm import LanguageModels
 from ctxaudit.config.section import DType
 from ctxaudit.errors import UserError
 from ctxaudit.llm import rating, requests, structured
-from ctxaudit.llm.batches import Batches
 from ctxaudit.llm.calling import Calling, from_environment
+from ctxaudit.llm.endpoint_backend import EndpointBackend
 from ctxaudit.llm.ledger import Ledger
 from ctxaudit.llm.prices import Price
 from ctxaudit.llm.requests import Backend, Call, ChatRequest, Completion, Rating
@@ -145,7 +145,7 @@ def open_client(
         traffic = {"traffic": calling.traffic[name]} if name in calling.traffic else {}
         model = EndpointModel.model_validate({**entry, **traffic})
         account = Ledger(ledger, budget=calling.llm.budget_usd)
-        backend: Backend = Batches(model, account, _price(name, calling.llm))
+        backend: Backend = EndpointBackend(model, account, _price(name, calling.llm))
         repairs = model.max_repairs
     else:
         backend, repairs = _in_process(entry, Path(manifests[0])), 1

@@ -1,4 +1,4 @@
-"""Calls to an endpoint in batches (OpenAI's Batch API), under the same keys as single calls.
+"""Calls to an endpoint, alone or in batches (OpenAI's Batch API), under the same keys.
 
 The ledger says who has a call: what is reserved, alone or in a batch, is nobody else's. The journal
 says where a batch is, and a claim who looks after it; the batches of a killed job fall to the next.
@@ -30,7 +30,7 @@ from ctxaudit.llm.store import ResponseStore
 from ctxaudit.logs import logger
 
 
-class Batches:
+class EndpointBackend:
     """Replies by batches where they are switched on, else by single calls.
 
     Calls that are part of a batch already are waited for in both cases.
